@@ -45,7 +45,7 @@ SECTIONS = {
         Lazy("doctor", "gateway.cli.doctor:doctor", "Find configuration and runtime problems."),
         Lazy("serve", "gateway.cli.operator:serve", "Run one front end."),
         Lazy("worker", "gateway.cli.operator:worker", "Run one worker."),
-        Lazy("sandbox", "gateway.cli.operator:sandbox", "Run a stand-in for all applications."),
+        Lazy("sandbox", "gateway.cli.sandbox:sandbox", "Run a stand-in for all applications."),
         Lazy("migrate", "gateway.cli.operator:migrate", "Apply the database migrations of this version."),
         Lazy("admin", "gateway.cli.admin:admin", "Manage organizations, clients and people."),
         Lazy("backup", "gateway.cli.backup:backup", "Back up the embedded PostgreSQL while it runs."),

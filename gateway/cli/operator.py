@@ -17,7 +17,7 @@ from gateway.foundation.db.urls import ignored_parameters
 from gateway.foundation.telemetry.logs import configure_logs, log_format_of
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import serving_catalog
-from gateway.settings import Settings, require_port, settings_of, upstream_overrides
+from gateway.settings import Settings, settings_of, upstream_overrides
 
 T = TypeVar("T")
 
@@ -46,7 +46,8 @@ def _raise_file_limit() -> None:
     log.debug("the limit of open files", extra={"was": soft, "is": resource.getrlimit(resource.RLIMIT_NOFILE)[0]})
 
 
-def _settings(**overrides: Any) -> Settings:
+def settings_for(**overrides: Any) -> Settings:
+    """The settings, after logs are configured by them."""
     settings = settings_of(**overrides)
     configure_logs(settings.log_format, settings.log_level)
     return settings
@@ -88,7 +89,7 @@ def up(
     from gateway.embedded.up import up as start
     from gateway.foundation.db.service_role import ensure_service_role
 
-    settings = _settings(bind=bind, data_dir=data_dir)
+    settings = settings_for(bind=bind, data_dir=data_dir)
     catalog = serving_catalog(settings.specs)
     _raise_file_limit()
     given = settings.model_fields_set
@@ -169,7 +170,7 @@ def serve(bind: str | None, reuse_port: bool) -> None:
     from gateway.web.app import create_app
     from gateway.web.server.serve import serve as start
 
-    settings = _settings(bind=bind)
+    settings = settings_for(bind=bind)
     _raise_file_limit()
     run(lambda: start(settings, create_app, reuse_port=reuse_port))
 
@@ -179,36 +180,9 @@ def worker() -> None:
     """Run one worker."""
     from workers.main import work
 
-    settings = _settings()
+    settings = settings_for()
     _raise_file_limit()
     run(lambda: work(settings))
-
-
-@click.command()
-@click.option("--bind", metavar="HOST:PORT", default="127.0.0.1:9001", show_default=True, help="Address to listen on.")
-def sandbox(bind: str) -> None:
-    """Run a stand-in for all applications, for tests without accounts."""
-    from gateway.sandbox.app import create_sandbox
-
-    try:
-        require_port(bind)
-    except ValueError as error:
-        raise click.BadParameter(str(error), param_hint="--bind") from error
-    settings = _settings()
-    run(lambda: _serve_sandbox(create_sandbox(serving_catalog(settings.specs)), bind))
-
-
-async def _serve_sandbox(app: Any, bind: str) -> None:
-    from aiohttp import web
-
-    host, _, port = bind.rpartition(":")
-    runner = web.AppRunner(app, access_log=None)
-    await runner.setup()
-    try:
-        await web.TCPSite(runner, host, int(port)).start()
-        await stopped()
-    finally:
-        await runner.cleanup()
 
 
 async def stopped() -> None:

@@ -10,13 +10,14 @@ from aiohttp import web
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.members import FORM, is_json
 from gateway.sandbox import control, sending
-from gateway.sandbox.application import Application, Route
+from gateway.sandbox.application import Route
 from gateway.sandbox.bodies import parsed_body
 from gateway.sandbox.calls import Call, FileReply, Refusal, Reply
 from gateway.sandbox.faults import Fault, Faults
 from gateway.sandbox.journal import CallJournal, ReceivedRequest
 from gateway.sandbox.kinds import APPLICATIONS
 from gateway.sandbox.notices import Notices
+from gateway.sandbox.rude import Rude
 from gateway.sandbox.spec_application import SpecApplication
 
 #: the prefix of the paths of each kind, because two kinds may have the same path
@@ -29,7 +30,7 @@ def create_sandbox(
     catalog: Catalog,
     *,
     seed: int = 0,
-    scale: int = 1,
+    scale: float = 1,
     job_seconds: float = 1.0,
     journal: CallJournal | None = None,
 ) -> web.Application:
@@ -42,15 +43,16 @@ def create_sandbox(
         APPLICATIONS.get(kind.name, SpecApplication)(kind, seed=seed, scale=scale, job_seconds=job_seconds)
         for kind in catalog
     ]
+    rude = {application.kind.name: Rude(application) for application in applications}
     faults, journal, notices = Faults(), journal or CallJournal(), Notices()
     app = web.Application(client_max_size=_MAX_BODY_BYTES)
     app.cleanup_ctx.append(notices.running)
-    app.add_routes(control.routes(applications, faults, journal, notices))
+    app.add_routes(control.routes(applications, rude, faults, journal, notices))
     in_order = sorted(applications, key=lambda each: each.kind.name not in APPLICATIONS)
     routes = [(application, route) for application in in_order for route in application.routes()]
     taken: set[tuple[str, str]] = set()
     for application, route in sorted(routes, key=lambda each: _specificity(each[1])):
-        handler = _handler(application, route, faults, journal, notices)
+        handler = _handler(rude[application.kind.name], route, faults, journal, notices)
         _add(app, route.method, f"{OWN_PATH}/{application.kind.name}{route.path}", handler)
         line = route.method, re.sub(r"{\w+}", "{}", route.path)
         if line not in taken:
@@ -74,8 +76,9 @@ def _add(
 
 
 def _handler(
-    application: Application | None, route: Route | None, faults: Faults, journal: CallJournal, notices: Notices
+    rude: Rude | None, route: Route | None, faults: Faults, journal: CallJournal, notices: Notices
 ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    application = rude.application if rude else None
     kind = application.kind.name if application else None
     entities = tuple({operation.entity_id: None for operation in route.operations}) if route else ()
 
@@ -97,7 +100,7 @@ def _handler(
         fault = faults.take(kind, request.path, entities, request.method)
         if fault is not None:
             await asyncio.sleep(fault.latency_ms / 1000)
-        reply = _reply(application, route, request=request, body=body, now=now, fault=fault)
+        reply = _reply(rude, route, request=request, body=body, now=now, fault=fault)
         if application is not None:
             notices.announce(application)
         return await sending.send(request, reply, fault, journal, received)
@@ -106,24 +109,25 @@ def _handler(
 
 
 def _reply(
-    application: Application | None,
+    rude: Rude | None,
     route: Route | None,
     request: web.Request,
     body: bytes,
     now: float,
     fault: Fault | None,
 ) -> Reply | FileReply:
+    application = rude.application if rude else None
     if fault is not None and fault.replaces_answer:
         if fault.body is not None or application is None or (fault.status or 200) < 400:
             return fault.reply()
         return application.refused(Refusal(fault.status or 500, headers=fault.headers))
-    if application is None or route is None:
+    if rude is None or route is None:
         return Reply({"error": f"no kind of the sandbox has {request.method} {request.path}"}, 404)
     try:
         members = parsed_body(body, request.headers.get("Content-Type", ""))
     except Refusal as refusal:
-        return application.refused(refusal)
-    return application.answer(route, _call(request, members, body, now))
+        return rude.application.refused(refusal)
+    return rude.answer(route, _call(request, members, body, now))
 
 
 def _call(request: web.Request, body: Mapping[str, object], content: bytes, now: float) -> Call:

@@ -52,7 +52,7 @@ class Application(Operations):
     #: how the kind's authorization server issues tokens
     tokens: ClassVar[TokenStyle] = TokenStyle()
 
-    def __init__(self, kind: Kind, *, seed: int = 0, scale: int = 1, job_seconds: float = 1.0) -> None:
+    def __init__(self, kind: Kind, *, seed: int = 0, scale: float = 1, job_seconds: float = 1.0) -> None:
         super().__init__(kind, seed, scale)
         self.job_seconds = job_seconds
         self.grants = Grants()
@@ -254,16 +254,21 @@ class Application(Operations):
 
     def _routes_of(self, line: str, operations: tuple[Operation, ...], special: Handler | None) -> list[Route]:
         """The routes of a request line, one for each server that connectors may have."""
-        method, path = line.split(" ", 1)
         if special is None and any(operation.action.long_running for operation in operations):
             special = partial(self.long_jobs.start, operations)
+        addresses = self.addresses_of(line, operations[0] if operations else None)
+        method = addresses[0][0]
         handler = special or self._usual(method, operations[0])
         is_cacheable = special is None and method == "GET" and operations[0].is_list
-        server = operations[0].action.server if operations else None
+        return [Route(method, path, handler, operations, is_cacheable) for _, path in addresses]
+
+    def addresses_of(self, line: str, operation: Operation | None) -> list[tuple[str, str]]:
+        """The method and the path of a request line, one for each server that connectors may have."""
+        method, path = line.partition("?")[0].split(" ", 1)
+        server = None if operation is None else operation.action.server
         servers = [self.kind.spec.server, *self.kind.spec.server_with.values()] if server is None else [server]
         path = self.kind.spec.current_path(path)
-        prefixes = dict.fromkeys(self._path_of(each) for each in servers)
-        return [Route(method, prefix + path, handler, operations, is_cacheable) for prefix in prefixes]
+        return [(method, prefix + path) for prefix in dict.fromkeys(self._path_of(each) for each in servers)]
 
     def _usual(self, method: str, operation: Operation) -> Handler:
         """The handler of an operation in an application without own behaviour."""

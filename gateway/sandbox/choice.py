@@ -1,11 +1,13 @@
 """Finds the operation of a call, because several operations may have the same method and path. Pure."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from gateway.kinds.catalog import Operation
 from gateway.kinds.graphql_documents import with_selection
 from gateway.kinds.requests import Action
 from gateway.sandbox.calls import Call
+from gateway.sandbox.filters import as_text
 
 
 def chosen(operations: Sequence[Operation], call: Call) -> Operation | None:
@@ -23,10 +25,12 @@ def _chosen_fields(operation: Operation, document: str) -> str:
 
 
 def _lacking(operation: Operation, call: Call) -> tuple[int, int]:
-    """A sort key: the number of missing required query members, then more required ones first."""
-    required = operation.action.required
-    needed = [each.wire for each in operation.placements if each.where == "query" and each.name in required]
-    return sum(name not in call.query for name in needed), -len(needed)
+    """A sort key: the number of missing required query members, then more required and fixed ones first."""
+    required, fixed = operation.action.required, _fixed(operation.action)
+    in_query = [each for each in operation.placements if each.where == "query"]
+    needed = [each.wire for each in in_query if each.name in required]
+    more = len(needed) + sum(each.name in fixed for each in in_query)
+    return sum(name not in call.query for name in needed), -more
 
 
 def _matches(operation: Operation, call: Call) -> bool:
@@ -34,8 +38,12 @@ def _matches(operation: Operation, call: Call) -> bool:
     action = operation.action
     if action.graphql is not None:
         return _chosen_fields(operation, str(call.body.get("query"))) == _chosen_fields(operation, action.graphql)
-    chosen = [each.wire for each in operation.placements if each.where == "query" and each.name in _fixed(action)]
-    in_query = all(name in call.query for name in (*action.constant_query, *chosen))
+    fixed = _fixed(action)
+    chosen = {
+        each.wire: fixed[each.name] for each in operation.placements if each.where == "query" and each.name in fixed
+    }
+    in_query = all(name in call.query for name in action.constant_query)
+    in_query = in_query and all(call.query.get(name) == as_text(value) for name, value in chosen.items())
     constant = {name: value for name, value in action.constant_body.items() if action.param_in(value) is None}
     return in_query and all(call.body.get(name, value) == value for name, value in constant.items())
 
@@ -46,6 +54,7 @@ def opens_upload_session(operation: Operation, call: Call) -> bool:
     return how is not None and all(call.query.get(name) == value for name, value in how.constant_query.items())
 
 
-def _fixed(action: Action) -> list[str]:
+def _fixed(action: Action) -> dict[str, Any]:
     """The params with only one allowed value, which is their default."""
-    return [name for name, schema in action.params.items() if schema.get("enum") == [schema.get("default")]]
+    schemas = action.params.items()
+    return {name: schema["default"] for name, schema in schemas if schema.get("enum") == [schema.get("default")]}

@@ -1,8 +1,8 @@
-"""The sandbox's own endpoints under `/_sandbox`: faults, received requests, counters, checksums of files, a reset."""
+"""The sandbox's own endpoints under `/_sandbox`: faults, rudeness, received requests, counters, files, a reset."""
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,6 +15,7 @@ from gateway.sandbox.application import Application
 from gateway.sandbox.faults import Fault, Faults
 from gateway.sandbox.journal import CallJournal
 from gateway.sandbox.notices import Notices
+from gateway.sandbox.rude import Rude, RudeRequest
 from gateway.sandbox.store import Row, Table
 
 _Handler = Callable[[web.Request], Awaitable[web.Response]]
@@ -46,13 +47,20 @@ class TokenLifetime(BaseModel):
 
 
 def routes(
-    applications: Sequence[Application], faults: Faults, journal: CallJournal, notices: Notices
+    applications: Sequence[Application],
+    rude: Mapping[str, Rude],
+    faults: Faults,
+    journal: CallJournal,
+    notices: Notices,
 ) -> list[web.RouteDef]:
     """The routes under `/_sandbox`."""
-    control = _Control(applications, faults, journal, notices)
+    control = _Control(applications, rude, faults, journal, notices)
     return [
         web.post("/_sandbox/faults", _answering_bad_requests(control.add_fault)),
         web.delete("/_sandbox/faults", control.clear_faults),
+        web.get("/_sandbox/rude", control.list_rude),
+        web.post("/_sandbox/rude", _answering_bad_requests(control.become_rude)),
+        web.delete("/_sandbox/rude", control.become_polite),
         web.get("/_sandbox/requests", control.list_requests),
         web.delete("/_sandbox/requests", control.clear_requests),
         web.get("/_sandbox/counters", control.counters),
@@ -70,9 +78,15 @@ def routes(
 
 class _Control:
     def __init__(
-        self, applications: Sequence[Application], faults: Faults, journal: CallJournal, notices: Notices
+        self,
+        applications: Sequence[Application],
+        rude: Mapping[str, Rude],
+        faults: Faults,
+        journal: CallJournal,
+        notices: Notices,
     ) -> None:
-        self._applications, self._faults, self._journal, self._notices = applications, faults, journal, notices
+        self._applications, self._rude = applications, rude
+        self._faults, self._journal, self._notices = faults, journal, notices
 
     async def add_fault(self, request: web.Request) -> web.Response:
         fault = Fault.model_validate(await request.json())
@@ -83,6 +97,27 @@ class _Control:
     async def clear_faults(self, request: web.Request) -> web.Response:
         self._faults.clear()
         return web.Response(status=204)
+
+    async def list_rude(self, request: web.Request) -> web.Response:
+        """The behaviours of each rude kind."""
+        rude = {name: sorted(each.behaviours) for name, each in self._rude.items() if each.behaviours}
+        return _json({"kinds": rude})
+
+    async def become_rude(self, request: web.Request) -> web.Response:
+        wanted = RudeRequest.model_validate(await request.json() if request.can_read_body else {})
+        for kind in wanted.kinds:
+            self._check_kind(kind)
+        for name in wanted.kinds or self._rude:
+            self._rude[name].become(frozenset(wanted.behaviours))
+        return await self.list_rude(request)
+
+    async def become_polite(self, request: web.Request) -> web.Response:
+        self._become_polite()
+        return web.Response(status=204)
+
+    def _become_polite(self) -> None:
+        for each in self._rude.values():
+            each.become(frozenset())
 
     async def list_requests(self, request: web.Request) -> web.Response:
         """The latest calls, oldest first; `kind` and `path_prefix` select some of them."""
@@ -165,9 +200,10 @@ class _Control:
         return application, application.store.table(request.match_info["table"])
 
     async def reset(self, request: web.Request) -> web.Response:
-        """Restore records, tokens, jobs, faults and counters to their initial state."""
+        """Restore records, tokens, jobs, faults, manners and counters to their initial state."""
         for application in self._applications:
             application.reset()
+        self._become_polite()
         self._faults.clear()
         self._journal.clear()
         self._notices.clear()

@@ -1,13 +1,14 @@
 """The operations of a spec in an application without own behaviour."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from gateway.contract.kinds import Effect, PagingStyle
-from gateway.kinds.catalog import Operation
+from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.members import JsonPath, MetaPath
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
+from gateway.kinds.requests import Action, RequestSpec
 from gateway.sandbox import filters, paging
 from gateway.sandbox.calls import Call, Record, Reply, nested, put
 from gateway.sandbox.store import Row
@@ -108,7 +109,7 @@ class Operations(World):
         style = operation.paging
         if style is None:
             return paging.portion(rows, 0, len(rows)), []
-        asked = {**call.query, **{name: str(value) for name, value in call.body.items()}}
+        asked = {**call.query, **{name: str(value) for name, value in flat(call.body).items()}}
         name = wire_name(operation, style.param)
         if style.param in operation.action.required and not paging.is_cursor(asked.get(name, "")):
             del asked[name]  # a position from another operation of the application, such as a start page token
@@ -167,6 +168,25 @@ class Operations(World):
         return {}
 
 
+def synchronized_lists(kind: Kind) -> Iterator[Operation]:
+    """The lists of a kind that the synchronizer reads; their params have the types of lists with the same request."""
+    known = {each.action.request: each.action.params for each in kind.operations.values() if each.is_list}
+    for entity_id, entity in kind.spec.entities.items():
+        for member, read in (entity.search.reads if entity.search else {}).items():
+            members = {name: getattr(read, name) for name in RequestSpec.model_fields}
+            paging_params = kind.spec.paging[read.paging].request_params if read.paging else ()
+            names = [*re.findall(r"{(\w+)}", read.request), *paging_params]
+            fixed = {
+                name: {"enum": [value], "default": value} for name, value in read.params.items() if _is_fixed(value)
+            }
+            schemas = known.get(read.request, {})
+            params = {name: schemas.get(name, {}) for name in names} | (
+                fixed if read.request.startswith("GET ") else {}
+            )
+            action = Action(**members, effect=Effect.READ, description="A copy's list.", params=params)
+            yield Operation(kind.spec, entity_id, member or "synchronize", action)
+
+
 def _counted_style(operation: Operation, style: Paging) -> PagingStyle:
     """The style in which pages are numbered: links with an integer have a page, or from zero an offset."""
     schema = operation.action.params.get(style.param, {})
@@ -174,6 +194,20 @@ def _counted_style(operation: Operation, style: Paging) -> PagingStyle:
     if style.style is not PagingStyle.LINK or declared.get("type") != "integer":
         return style.style
     return PagingStyle.OFFSET if declared.get("minimum") == 0 else PagingStyle.PAGE
+
+
+def _is_fixed(value: Any) -> bool:
+    """Whether a param of the synchronizer has the same value in every request."""
+    return isinstance(value, str | int) and "{" not in str(value)
+
+
+def flat(body: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of a body, those of its objects by dotted names."""
+    found = dict(body)
+    for name, value in body.items():
+        if isinstance(value, Mapping):
+            found |= {f"{name}.{inner}": each for inner, each in flat(value).items()}
+    return found
 
 
 def wire_name(operation: Operation, param: str) -> str:

@@ -2,7 +2,9 @@
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 from urllib.parse import urlencode
@@ -14,6 +16,8 @@ from gateway.sandbox.calls import Call
 from gateway.sandbox.store import Row
 
 Item = TypeVar("Item")
+#: maximum records on a page of this call, whatever it asks for; None without a maximum
+_LARGEST: ContextVar[int | None] = ContextVar("largest_page", default=None)
 
 
 class BadPage(Exception):
@@ -59,8 +63,8 @@ def page_in_style(style: Paging, rows: Sequence[Row], asked: object, size: int, 
             page = portion(rows, _after(rows, style.id_field, asked), size)
             return page, _id(page.items[-1], style.id_field) if page.items else None
         case _:
-            page = portion(rows, position(asked, of), size)
-            return page, cursor(page.end, of)
+            page = portion(rows, after(rows, asked, of), size)
+            return page, cursor_after(page, of)
 
 
 def _after(rows: Sequence[Row], field: JsonPath, asked: object) -> int:
@@ -83,9 +87,23 @@ def _id(row: Row, field: JsonPath) -> object:
 def size_asked(query: Mapping[str, object], name: str, usual: int, most: int) -> int:
     """The page size of a request, at most `most`; raises BadPage unless it is a number of at least 1."""
     value = query.get(name)
-    if value is None or value == "":
-        return min(usual, most)
-    return min(number(value), most)
+    return smaller(min(usual if value is None or value == "" else number(value), most))
+
+
+@contextmanager
+def at_most(size: int) -> Iterator[None]:
+    """Within the block pages are not larger than this."""
+    token = _LARGEST.set(size)
+    try:
+        yield
+    finally:
+        _LARGEST.reset(token)
+
+
+def smaller(size: int) -> int:
+    """The size of a page, or that of `at_most` if it is smaller."""
+    largest = _LARGEST.get()
+    return size if largest is None else min(size, largest)
 
 
 def number(value: object, *, least: int = 1) -> int:
@@ -101,14 +119,22 @@ def cursor(position: int, of: str) -> str:
     return base64.urlsafe_b64encode(f"{of}:{position}".encode()).decode().rstrip("=")
 
 
-def position(token: object, of: str) -> int:
-    """The position in a cursor of the list `of`, 0 without a cursor; raises BadPage."""
+def cursor_after(page: Page[Row], of: str) -> str:
+    """A cursor that stands after the last row of a page, also if rows before it are removed."""
+    return cursor(page.end, f"{of}|{page.items[-1].id}" if page.items else of)
+
+
+def after(rows: Sequence[Row], token: object, of: str) -> int:
+    """The position of the first row after a cursor of `cursor_after`, 0 without a cursor; raises BadPage."""
     if token is None or token == "":
         return 0
     name, place = parts(str(token))
-    if name != of:
+    list_name, _, last = name.partition("|")
+    if list_name != of:
         raise BadPage("the cursor belongs to another list")
-    return place
+    if not last or (place <= len(rows) and rows[place - 1].id == last):
+        return place
+    return next((index for index, row in enumerate(rows, 1) if row.id == last), place)
 
 
 def is_cursor(token: str) -> bool:

@@ -9,18 +9,16 @@ from typing import Any
 
 from multidict import MultiDict
 
-from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.members import JsonPath
-from gateway.kinds.requests import Action, RequestSpec
-from gateway.kinds.sync import SyncRead
+from gateway.kinds.paging import TimeOrder
 from gateway.sandbox import files, filters, records
 from gateway.sandbox.application import Application, Route
-from gateway.sandbox.calls import Call, FileReply, Record, Refusal, Reply, nested, put
+from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply, nested, put
 from gateway.sandbox.choice import chosen, opens_upload_session
 from gateway.sandbox.grants import Pair
 from gateway.sandbox.oauth import TokenStyle
-from gateway.sandbox.operations import last_param, wire_name
+from gateway.sandbox.operations import last_param, synchronized_lists, wire_name
 from gateway.sandbox.rate_limit import RateLimitWindow
 from gateway.sandbox.store import Row
 
@@ -42,7 +40,7 @@ _FILE_BYTES = 100_000
 class SpecApplication(Application):
     """The stand-in for a kind without own behaviour, or the base of one with little own behaviour."""
 
-    def __init__(self, kind: Kind, *, seed: int = 0, scale: int = 1, job_seconds: float = 1.0) -> None:
+    def __init__(self, kind: Kind, *, seed: int = 0, scale: float = 1, job_seconds: float = 1.0) -> None:
         super().__init__(kind, seed=seed, scale=scale, job_seconds=job_seconds)
         self._window = RateLimitWindow(kind.spec.rate_limit)
 
@@ -110,7 +108,8 @@ class SpecApplication(Application):
         rows = filters.matching(self.related(operation, call), query, ignored)
         if not rows and (words := self.kind.spec.failure.no_records):
             raise Refusal(404, message=words[0].rstrip("*"))
-        return self.listed(operation, rows, call)
+        order = operation.order
+        return self.listed(operation, _by_time(rows, order, call) if isinstance(order, TimeOrder) else rows, call)
 
     def related(self, operation: Operation, call: Call) -> Iterable[Row]:
         return [row for row in self.store.table(self.table_of(operation)) if _lies_below(row, call)]
@@ -237,17 +236,21 @@ class SpecApplication(Application):
     def operations(self) -> Iterable[Operation]:
         """The operations of the spec, and the lists that the synchronizer reads."""
         yield from super().operations()
-        for entity_id, entity in self.kind.spec.entities.items():
-            for member, read in (entity.search.reads if entity.search else {}).items():
-                members = {name: getattr(read, name) for name in RequestSpec.model_fields}
-                names = [*re.findall(r"{(\w+)}", read.request), *self._paging_params(read)]
-                action = Action(
-                    **members, effect=Effect.READ, description="A copy's list.", params={name: {} for name in names}
-                )
-                yield Operation(self.kind.spec, entity_id, member or "synchronize", action)
+        yield from synchronized_lists(self.kind)
 
-    def _paging_params(self, read: SyncRead) -> tuple[str, ...]:
-        return self.kind.spec.paging[read.paging].request_params if read.paging else ()
+    def handlers(self) -> dict[str, Handler]:
+        """As in the base class, and lists that callers may request by POST because their URL would be too long."""
+        listed = {
+            f"POST {operation.action.request.partition(' ')[2]}/listRecords": partial(self._listed_by_body, operation)
+            for operation in self.kind.operations.values()
+            if operation.action.rule == "list_records"
+        }
+        return {**super().handlers(), **listed}
+
+    def _listed_by_body(self, operation: Operation, call: Call) -> Reply:
+        query = MultiDict(call.query)
+        query.update({name: filters.as_text(value) for name, value in call.body.items()})
+        return self.list_records(operation, replace(call, query=query, body={}))
 
     def shape_of(self, line: str) -> str:
         """Lines that differ only in the names of their params are one route."""
@@ -287,6 +290,8 @@ class SpecApplication(Application):
         """Refuse an invalid body, and a query that lacks required members or has values outside `enum`."""
         super().check(route, call)
         for operation in route.operations:
+            if _is_lenient(operation, call) or (operation.entity_id, operation.action_id) not in self.kind.operations:
+                continue  # values that the synchronizer sends are no limits of the application
             for placement in operation.placements:
                 schema = operation.action.params[placement.name]
                 value = call.query.get(placement.wire)
@@ -355,6 +360,21 @@ class SpecApplication(Application):
 def _file(name: str) -> FileReply:
     """The file for a name, which determines its size and bytes."""
     return FileReply(files.number_for(_FILE_BYTES + zlib.crc32(name.encode()) % 1000), f"{name}.bin")
+
+
+def _is_lenient(operation: Operation, call: Call) -> bool:
+    """Whether a call continues a list by a cursor that has the other params."""
+    style = operation.paging
+    continues = style is not None and wire_name(operation, style.param) in call.query
+    return continues and style is not None and style.repeat_params is not None
+
+
+def _by_time(rows: Sequence[Row], order: TimeOrder, call: Call) -> Sequence[Row]:
+    """The rows in the order that the spec declares, from the time on that the query asks for."""
+    name, since = order.by_time[-1], call.query.get(order.since or "", "")
+    return [
+        row for row in filters.ordered(rows, name, descending=order.newest_first) if str(row.value(name) or "") >= since
+    ]
 
 
 def _inputs(variables: Mapping[str, Any]) -> list[Mapping[str, Any]]:

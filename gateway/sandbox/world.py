@@ -33,7 +33,7 @@ class World:
     #: the member with the time of a record's last change
     changed_member: ClassVar[str] = "updated_at"
 
-    def __init__(self, kind: Kind, seed: int, scale: int) -> None:
+    def __init__(self, kind: Kind, seed: int, scale: float) -> None:
         self.kind = kind
         self.seed, self.scale = seed, scale
         self.style = records.Style(self.id_of, self.time, self.references, self.count_of)
@@ -63,7 +63,7 @@ class World:
         return self.shared_tables.get(entity_id, entity_id)
 
     def count_of(self, table: str) -> int:
-        return self.counts.get(table, self.usual_count) * self.scale
+        return max(1, round(self.counts.get(table, self.usual_count) * self.scale))
 
     def id_of(self, table: str, number: int) -> int | str:
         """The id of a table's n-th record; the last ready-made one has the id of the spec's example."""

@@ -92,8 +92,8 @@ def _built(operation: Operation, params: Mapping[str, Any], address: str, effect
     headers = dict(operation.constant_headers)
     if header_lines:
         headers |= encoding.header_lines(operation, header_lines)
-    body = None
-    if operation.has_body:
+    body, whole = None, operation.action.request_body
+    if operation.has_body and (whole is None or whole in params):
         body, headers["Content-Type"] = encoding.body_of(operation, params)
     query = encoding.query_of(operation.action.constant_query, in_query, params)
     url = encoding.url_of(address + path, query)

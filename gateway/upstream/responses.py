@@ -59,6 +59,8 @@ _NO_CONTENT = 204
 _NOTHING = frozenset({b"null", b"false", b"[]", b"{}", b'""'})
 #: seconds to wait after a 429 without `Retry-After`
 DEFAULT_RETRY_AFTER = 30
+#: seconds of the longest wait that an application may mean
+_LONGEST_WAIT = 366 * 86_400
 #: characters of an application's message that an error repeats
 _MESSAGE_CHARACTERS = 500
 #: bytes of a failure that is parsed completely, and of a member of a larger one
@@ -459,15 +461,16 @@ def _class_by_status(status: int) -> type[GatewayError]:
 def retry_after(headers: Mapping[str, str]) -> int | None:
     """Whole seconds of a `Retry-After` (RFC 9110 §10.2.3), at least one; a fraction is rounded up.
 
-    A number that is a Unix time is read as one, as some applications write it.
+    A number that is a Unix time is read as one, as some applications write it. A wait beyond a year is none.
     """
     value = headers.get("retry-after", "")
     try:
-        return max(1, ceil(left_until(float(value), CLOCK.unix_time())))
+        seconds = max(1, ceil(left_until(float(value), CLOCK.unix_time())))
     except ValueError:
         return _until(value, headers.get("date", ""))
     except OverflowError:
         return None
+    return seconds if seconds <= _LONGEST_WAIT else None
 
 
 def _until(moment: str, now: str) -> int | None:
@@ -475,9 +478,10 @@ def _until(moment: str, now: str) -> int | None:
     try:
         then = parsedate_to_datetime(moment)
         began = parsedate_to_datetime(now) if now else CLOCK.now()
-        return max(1, ceil((then - began).total_seconds()))
+        seconds = max(1, ceil((then - began).total_seconds()))
     except (ValueError, TypeError, OverflowError):
         return None
+    return seconds if seconds <= _LONGEST_WAIT else None
 
 
 def _lenient(response: UpstreamResponse, names: tuple[str, ...]) -> Any:

@@ -630,6 +630,16 @@ async def test_a_list_without_end_ends_and_the_copy_lacks_the_rest(application, 
     assert len(application.queries(GROUPS)) <= 200
 
 
+async def test_an_application_that_ignores_the_offset_leaves_the_copy_incomplete(application, run, stored):
+    projects = [{"id": "1", "key": "A"}, {"id": "2", "key": "B"}]
+    application.answers["/rest/api/3/project/search"] = lambda _: {"values": projects, "total": 4}
+
+    report = await run("jira", "projects")
+
+    assert list(await stored("projects")) == ["1", "2"]
+    assert report.missing == "the application returned the same page 2 times in place of others"
+
+
 async def test_an_unchanged_record_is_not_written_again(application, run):
     application.answers[GROUPS] = paged(1, 2, 3)
     await run("support-desk", "groups")

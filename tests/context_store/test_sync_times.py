@@ -22,6 +22,12 @@ NEW_YEAR = 1_767_225_600.0
         ("yesterday", None),
         ({}, None),
         ("", None),
+        (1e300, None),
+        (-1e300, None),
+        (float("inf"), None),
+        (float("nan"), None),
+        ("1e400", None),
+        (10**400, None),
     ],
 )
 def test_a_time_is_understood_however_it_is_written(value, seconds):

@@ -22,6 +22,7 @@ from tests.faults import (
     notice_storm,
     remembered_answers,
     rolling,
+    rude,
     schedules,
 )
 from tests.faults.report import Report, document
@@ -78,6 +79,14 @@ processes are struck. An answer is stale when it is older than a write that the 
 """
 
 
+_RUDE = """## Rude applications
+
+`python -m tests.faults.rude`: the sandbox plays every kind and is rude in one way after the other. Every list is read
+to its end, and every copy is loaded, completed by polite runs, and synchronized twice again. A fault is a record that
+is missing without a word or deleted though it exists, or an error of the gateway's own; the table counts them.
+"""
+
+
 #: name → the head of its section, and the function that runs it
 _OTHERS: Mapping[str, tuple[str, Callable[[], Coroutine[Any, Any, Any]]]] = {
     "agents": (_AGENTS, lambda: agents.agents(agents.TASKS, agents.KILLS)),
@@ -91,6 +100,7 @@ _OTHERS: Mapping[str, tuple[str, Callable[[], Coroutine[Any, Any, Any]]]] = {
     "events": (_EVENTS, lambda: event_storm.storm(event_storm.CHANGES, event_storm.KILLS)),
     "notices": (_NOTICES, lambda: notice_storm.notices(notice_storm.CHANGES, notice_storm.KILLS)),
     "rolling": (_ROLLING, lambda: rolling.rolling(rolling.RATE)),
+    "rude": (_RUDE, rude.matrix),
     "remembered_answers": (_REMEMBERED, lambda: remembered_answers.remembered_answers(remembered_answers.ROUNDS)),
 }
 

@@ -408,3 +408,15 @@ async def test_texts_have_values_of_their_examples_and_formats():
     assert record["state"] == "open"
     assert "@" in record["contact"]
     assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", record["due"])
+
+
+async def test_a_list_whose_url_would_be_too_long_is_answered_by_post(connect):
+    wanted = {"base_id": "appExample0000001", "table_id_or_name": "Tasks", "pageSize": 30}
+    formula = " ".join(["OR({Status}='Done')"] * 1400)
+
+    pages = [
+        page.decoded()
+        async for page in connect("airtable").pages("records", "list", {**wanted, "filterByFormula": formula})
+    ]
+
+    assert [len(page) for page in pages] == [30, 10]

@@ -100,6 +100,8 @@ def test_lists_are_written_in_a_form_as_the_param_says(style, value, form):
             {"t": "y"},
             b'{"body":{"format":"x","value":"y"}}',
         ),
+        ({"request_body": "items"}, {}, None),
+        ({"request_body": "items", "content_type": "text/plain"}, {}, None),
         ({"request_body": "on", "params": {"on": {"type": "boolean"}}}, {"on": False}, b"false"),
         ({"request_body": "n", "content_type": "text/json", "params": {"n": {"type": "number"}}}, {"n": 1.5}, b"1.5"),
         ({"request_body": "list", "content_type": "text/json", "params": {"list": {}}}, {"list": ["a"]}, b'["a"]'),

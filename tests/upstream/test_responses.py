@@ -190,7 +190,17 @@ def test_a_success_that_says_no_is_a_failure(body, error):
 
 @pytest.mark.parametrize(
     ("text", "seconds"),
-    [("7", 7), ("0", 1), ("1.2", 2), ("-3", 1), ("soon", None), ("nan", None), ("inf", None), ("", None)],
+    [
+        ("7", 7),
+        ("0", 1),
+        ("1.2", 2),
+        ("-3", 1),
+        ("soon", None),
+        ("nan", None),
+        ("inf", None),
+        ("", None),
+        ("1e300", None),
+    ],
 )
 def test_the_wait_is_in_whole_seconds(text, seconds):
     assert retry_after({"retry-after": text}) == seconds
@@ -209,6 +219,7 @@ def test_a_number_that_is_a_unix_time_is_a_moment(unit):
         ("Wednesday, 21-Oct-26 07:28:00 GMT", "Wed, 21 Oct 2026 07:27:00 GMT", 60),
         ("Wed, 21 Oct 2026 07:28:00 GMT", "yesterday", None),
         ("Wed, 99 Oct 2026 07:28:00 GMT", "Wed, 21 Oct 2026 07:27:00 GMT", None),
+        ("Fri, 31 Dec 9999 23:59:59 GMT", "Wed, 21 Oct 2026 07:27:00 GMT", None),
         ("Wed, 21 Oct 2026 07:28:00 -0000", "Wed, 21 Oct 2026 07:27:00 GMT", None),
     ],
 )

@@ -179,8 +179,9 @@ class SyncRun:
                     continue
                 return await self._end(checkpoint, error)
             following, has_more = listing.after(checkpoint, page, params)
-            if has_more and (endless := self._endless(walk, listing, page, following, parent)):
-                following, has_more = following.without(endless), False
+            missing = self._endless(walk, listing, page, following, parent) if has_more else walk.ended(page.records)
+            if missing is not None:
+                following, has_more = following.without(missing), False
             await self._store_page(self._documents(page, checkpoint, parent), checkpoint, following, requested_at)
             checkpoint, is_resumed = following, False
             if has_more:
@@ -307,7 +308,11 @@ class SyncRun:
     @property
     def _missing_parents(self) -> str | None:
         """Why records are missing whose parents are not in the copy."""
-        if self.parent is None or self.parent.incomplete is None:
+        if self.parent is None:
+            return None
+        if self.parent.last_synced_at is None:
+            return f"{self.parent.entity} were not read to their end yet"
+        if self.parent.incomplete is None:
             return None
         return f"{self.parent.entity} are incomplete: {self.parent.incomplete}"
 

@@ -5,19 +5,25 @@ from typing import Any, Literal
 
 #: larger numbers are milliseconds: as seconds they would lie after the year 5000
 _MILLISECONDS = 1e11
+#: the end of the year 9999, the last that RFC 3339 can write
+_END_OF_TIME = 253_402_300_800
 
 Format = Literal["iso", "seconds", "milliseconds"]
 
 
 def moment_of(value: Any) -> float | None:
-    """Unix seconds of a time in RFC 3339, or in seconds or milliseconds as number or text; None for anything else."""
+    """Unix seconds of a time in RFC 3339, or in seconds or milliseconds as number or text.
+
+    None for anything else, such as a number beyond the year 9999.
+    """
     if isinstance(value, bool) or value is None:
         return None
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):
         return _of_text(value)
-    return number / 1000 if number > _MILLISECONDS else number
+    seconds = number / 1000 if number > _MILLISECONDS else number
+    return seconds if -_END_OF_TIME < seconds < _END_OF_TIME else None
 
 
 def written(seconds: float, format_: Format) -> str:

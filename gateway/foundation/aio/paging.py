@@ -49,11 +49,26 @@ class PageWalk:
         """Count a page and remember the params of the next; raises UpstreamInvalidResponse for a list without end."""
         self.pages += 1
         self._empty_pages = 0 if records else self._empty_pages + 1
+        self._compare(records)
+        self._incomplete = self._incomplete or incomplete
+        if following is None:
+            self._incomplete = self._incomplete or self._repeated()
+        else:
+            self._require_progress(hash(repr(sorted(following.items()))))
+
+    def ended(self, records: Sequence[Any]) -> str | None:
+        """Why records are missing although this page is the last; None if nothing shows that some are."""
+        self._compare(records)
+        return self._repeated()
+
+    def _compare(self, records: Sequence[Any]) -> None:
         self._equal_pages = self._equal_pages + 1 if records and records == self._records else 1
         self._records = records
-        self._incomplete = self._incomplete or incomplete
-        if following is not None:
-            self._require_progress(hash(repr(sorted(following.items()))))
+
+    def _repeated(self) -> str | None:
+        if not self._compares or self._equal_pages == 1:
+            return None
+        return f"the application returned the same page {self._equal_pages} times in place of others"
 
     def _require_progress(self, next_page: int) -> None:
         if next_page in self._named:

@@ -65,6 +65,8 @@ class ExportRun:
             if CLOCK.now() - self.job.created_at > _LONGEST:
                 raise UpstreamTooLarge(f"the export has not ended in {_LONGEST.days} days; ask for less")
             records, following, incomplete = await self.pages.page(state.following)
+            if following is None:
+                incomplete = incomplete or walk.ended(records)
             lines = await mapped(_line, await selected_records(records, selection))
             state = replace(
                 state,
@@ -79,7 +81,8 @@ class ExportRun:
             await self.run_context.checkpoint(state.document(), lines, state.parts if lines else None)
             EXPORT_RECORDS.add(self.params.file, by=len(lines))
             await self.run_context.progress(state.records, None, f"{state.records} records collected")
-            walk.add(following, records, incomplete)
+            if following is not None:
+                walk.add(following, records, incomplete)
         if state.incomplete is not None:
             raise UpstreamRejected(f"{state.incomplete}; the export has read {state.records} records")
         return state

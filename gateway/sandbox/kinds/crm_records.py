@@ -233,8 +233,12 @@ class CrmRecords(Application):
         most = _MOST_WITH_HISTORY if call.query.get("propertiesWithHistory") else _MAX_LISTED
         if paging.size_asked(call.query, "limit", 10, _DEEPEST) > most:
             raise Refusal(400, message=f"limit is at most {most}")
-        page = paging.portion(rows, _offset(call.query.get("after")), paging.size_asked(call.query, "limit", 10, most))
-        return Reply({"results": [self._view(table, row, call.query) for row in page.items], **_further(page, call)})
+        # `after` is the id of the last record, so that none is skipped if others are archived meanwhile.
+        after = _offset(call.query.get("after"))
+        start = next((index for index, row in enumerate(rows, 1) if row.id == str(after)), after and len(rows))
+        page = paging.portion(rows, start, paging.size_asked(call.query, "limit", 10, most))
+        further = _further(page, call, page.items[-1].id if page.items else "")
+        return Reply({"results": [self._view(table, row, call.query) for row in page.items], **further})
 
     def read(self, call: Call) -> Reply:
         table, row = self._existing(call)
@@ -262,7 +266,7 @@ class CrmRecords(Application):
         page = paging.portion(rows, start, size)
         asked = {"properties": ",".join(body.get("properties") or ())}
         found = [self._view(table, row, asked) for row in page.items]
-        return Reply({"total": len(rows), "results": found, **_further(page, call)})
+        return Reply({"total": len(rows), "results": found, **_further(page, call, str(page.end))})
 
     def _view(self, table: str, row: Row, asked: Mapping[str, str]) -> Record:
         """The record with the requested properties and associations."""
@@ -317,8 +321,7 @@ def _offset(after: object) -> int:
     return int(text)
 
 
-def _further(page: paging.Page[Row], call: Call) -> dict[str, Any]:
+def _further(page: paging.Page[Row], call: Call, after: str) -> dict[str, Any]:
     if not page.has_more:
         return {}
-    link = paging.address(call, after=page.end)
-    return {"paging": {"next": {"after": str(page.end), "link": link}}}
+    return {"paging": {"next": {"after": after, "link": paging.address(call, after=after)}}}

@@ -46,6 +46,22 @@ def test_an_application_that_ignores_the_number_of_the_page_is_recognized(compar
         walk.add({"page": "last"}, [{"id": 1}], None)
 
 
+@pytest.mark.parametrize(
+    ("compares", "last", "is_whole"),
+    [(True, [{"id": 1}], False), (True, [{"id": 2}], True), (False, [{"id": 1}], True)],
+)
+def test_a_list_that_ends_with_equal_pages_lacks_records(compares, last, is_whole):
+    walk = PageWalk(compares=compares)
+    walk.add({"offset": 1}, [{"id": 1}], None)
+    walk.add(None, last, None)
+
+    if is_whole:
+        walk.require_complete()
+    else:
+        with pytest.raises(UpstreamRejected, match="the same page 2 times"):
+            walk.require_complete()
+
+
 def test_the_first_reason_why_records_are_missing_is_raised_after_the_last_page():
     walk = PageWalk()
     walk.add({"page": 2}, [1], "one is null")

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from gateway.kinds.catalog import Operation
+from gateway.sandbox import paging
 from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply
 from gateway.sandbox.kinds.crm_query import soql
 from gateway.sandbox.kinds.crm_query.grouping import grouped
@@ -210,7 +211,7 @@ class CrmQuery(CrmWorld):
 
 def _batch_of(call: Call) -> int:
     found = re.search(r"batchSize=(\d+)", call.headers.get("sforce-query-options", ""))
-    return min(_BATCH, max(_SMALLEST_BATCH, int(found[1]))) if found else _BATCH
+    return paging.smaller(min(_BATCH, max(_SMALLEST_BATCH, int(found[1]))) if found else _BATCH)
 
 
 def _without_limit(text: str) -> tuple[str, int]:

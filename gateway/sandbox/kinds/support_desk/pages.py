@@ -30,9 +30,9 @@ def by_number(rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[s
 
 def by_cursor(rows: Sequence[Row], call: Call) -> tuple[paging.Page[Row], dict[str, Any]]:
     """A page after a cursor, with `meta` and `links`; for requests with `page[size]`."""
-    start = paging.position(call.query.get("page[after]"), call.path)
+    start = paging.after(rows, call.query.get("page[after]"), call.path)
     page = paging.portion(rows, start, paging.size_asked(call.query, "page[size]", 100, 100))
-    after = paging.cursor(page.end, call.path)
+    after = paging.cursor_after(page, call.path)
     following = paging.address(call, **{"page[after]": after}) if page.has_more else None
     meta = {"has_more": page.has_more, "after_cursor": after, "before_cursor": None}
     return page, {"meta": meta, "links": {"next": following, "prev": None}}

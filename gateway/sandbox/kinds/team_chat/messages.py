@@ -26,7 +26,7 @@ class Messages:
     def ready_made(self) -> Iterable[Row]:
         for place in range(1, self._chat.count_of("channels") + 1):
             channel = str(self._chat.id_of("channels", place))
-            for number in range(_MESSAGES * self._chat.scale):
+            for number in range(max(1, round(_MESSAGES * self._chat.scale))):
                 ts = f"{_FIRST + number * _PACE + place}.000100"
                 replies = [f"{_FIRST + number * _PACE + place + 60 * reply}.000200" for reply in range(1, _REPLIES + 1)]
                 has_thread = number % 10 == 0

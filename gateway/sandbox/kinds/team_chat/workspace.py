@@ -30,10 +30,10 @@ class Workspace(Application):
         except paging.BadPage as error:
             raise Refusal(400, "invalid_limit") from error
         try:
-            found = paging.portion(rows, paging.position(asked.get("cursor"), call.path), size)
+            found = paging.portion(rows, paging.after(rows, asked.get("cursor"), call.path), size)
         except paging.BadPage as error:
             raise Refusal(400, "invalid_cursor") from error
-        following = paging.cursor(found.end, call.path) if found.has_more else ""
+        following = paging.cursor_after(found, call.path) if found.has_more else ""
         more = {"has_more": found.has_more} if with_has_more else {}
         shown = [row.record for row in found.items]
         return Reply({"ok": True, name: shown, **more, "response_metadata": {"next_cursor": following}})
