@@ -72,6 +72,7 @@ class JobControl:
             params=work.params,
             selection=work.selection,
             effect=job.effect,
+            surface=job.surface,
             labels=job.labels,
             request_id=request_id,
             find_by=job.find_by,

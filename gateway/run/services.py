@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,8 +11,17 @@ from math import inf
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import msgspec
+
 from gateway.access.identity.store import IdentityStore
-from gateway.access.services import AccessServices, LogServices, open_access, open_logs
+from gateway.access.services import (
+    AccessServices,
+    LogServices,
+    PolicyServices,
+    open_access,
+    open_logs,
+    policies_of,
+)
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.services import ConnectorServices, open_connectors
 from gateway.context_store.records import documents
@@ -73,6 +82,7 @@ class Services:
     keys: Keys
     logs: LogServices
     identity: IdentityStore
+    policy: PolicyServices
     connectors: ConnectorServices
     jobs: JobServices
     events: EventServices
@@ -137,11 +147,18 @@ async def _opened(settings: Settings) -> AsyncIterator[Services]:
     async def begin_copies(connector: ConnectorRecord, client_id: UUID | None) -> object:
         return await copy.synchronization.begin(connector, client_id)  # opened below, and called by requests only
 
+    async def read_records(
+        organization_id: UUID, client_id: UUID, connector_id: UUID, entity: str, ids: Sequence[str]
+    ) -> Mapping[str, msgspec.Raw]:
+        allowed = await operations.reading.may_read_records(organization_id, client_id, connector_id, entity)
+        return await documents(database, organization_id, connector_id, entity, ids) if allowed else {}
+
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_pool(settings))
         await stack.enter_async_context(running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")))
         logs = await stack.enter_async_context(open_logs(database))
         identity = IdentityStore(database)
+        policy = policies_of(catalog, database, notifications, logs.audit)
         connectors = await stack.enter_async_context(
             open_connectors(
                 settings,
@@ -164,7 +181,7 @@ async def _opened(settings: Settings) -> AsyncIterator[Services]:
                 vault=vault,
                 audit=logs.audit,
                 identity=identity,
-                read_records=partial(documents, database),
+                read_records=read_records,
             )
         )
         jobs = await stack.enter_async_context(
@@ -198,6 +215,7 @@ async def _opened(settings: Settings) -> AsyncIterator[Services]:
                 vault=vault,
                 logs=logs,
                 identity=identity,
+                policy=policy,
                 connectors=connectors,
                 jobs=jobs,
                 copy=copy,
@@ -213,6 +231,7 @@ async def _opened(settings: Settings) -> AsyncIterator[Services]:
             keys=Keys(all=key_list, vault=vault),
             logs=logs,
             identity=identity,
+            policy=policy,
             connectors=connectors,
             jobs=jobs,
             events=events,

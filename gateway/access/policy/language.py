@@ -18,7 +18,7 @@ _OF_APPROVALS = ("approvers", "expires")
 ANNOTATIONS = ("id", "advice", *_APPROVALS, *_OF_APPROVALS, "redact")
 #: maximum characters of a policy, of the text of an annotation, and maximum statements of a policy
 MAX_TEXT, _MAX_ANNOTATION, MAX_STATEMENTS = 64 << 10, 500, 200
-_TOKEN = re.compile(r'//[^\n]*|\s+|"(?:\\.|[^"\\])*"|[A-Za-z_]\w*|\d+|::|==|!=|<=|>=|&&|\|\||.', re.DOTALL)
+_TOKEN = re.compile(r'//[^\n]*|\s+|"(?:\\.|[^"\\])*"?|[A-Za-z_]\w*|\d+|::|==|!=|<=|>=|&&|\|\||.', re.DOTALL)
 _QUOTED = re.compile(r"`([^`]*)`")
 _UNFINISHED = "unexpected end of input"
 #: errors whose token the parser reads before any other fault of the text

@@ -1,6 +1,7 @@
 """The Cedar schema of the catalog: entities, an action for every operation, and its params as types of Cedar.
 
-Params without a plain type (unions, free-form objects, arrays of objects) are left out, so policies cannot name them.
+Files and params without a plain type (unions, free-form objects, arrays of objects) are left out, so that policies
+cannot name them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -137,7 +138,7 @@ def _members(operation: Operation, properties: Mapping[str, Any], depth: int) ->
 def _type_of(operation: Operation, schema: Mapping[str, Any], depth: int) -> Type | None:
     """The Cedar type of a JSON Schema; None if it has no plain one."""
     schema = operation.resolved(schema)
-    if any(word in schema for word in ("anyOf", "oneOf", "allOf", "$ref", "not", "if")):
+    if any(word in schema for word in ("anyOf", "oneOf", "allOf", "$ref", "not", "if", "contentEncoding")):
         return None
     names = schema.get("type")
     known = [

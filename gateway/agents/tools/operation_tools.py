@@ -1,6 +1,6 @@
 """One tool for each operation, for hosts with a tool search of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -46,17 +46,24 @@ class OperationTools:
         self._patterns = patterns
 
     @cached_property
-    def _tools(self) -> dict[str, ServerTool]:
-        entries = (
+    def _entries(self) -> Sequence[OperationEntry]:
+        return [
             entry
             for entry in self._backend.index.entries
             if any(matches(entry.name, pattern) for pattern in self._patterns)
-        )
-        tools = [*(self._tool(entry) for entry in entries), self._read_result()]
+        ]
+
+    @cached_property
+    def _tools(self) -> dict[str, ServerTool]:
+        tools = [*(self._tool(entry) for entry in self._entries), self._read_result()]
         return {tool.name: tool for tool in tools}
 
     async def listed(self, context: Context) -> ListPage:
-        return ListPage([tool.as_document() for tool in self._tools.values()], scope="public")
+        """The tools, without those that the policies never allow to the caller."""
+        offered = {entry.name for entry in await self._backend.offered(context.caller, self._entries)}
+        hidden = {tool_of(entry).name for entry in self._entries if entry.name not in offered}
+        tools = [tool.as_document() for name, tool in self._tools.items() if name not in hidden]
+        return ListPage(tools, scope="private" if hidden else "public")
 
     async def named(self, context: Context, name: str) -> ServerTool | None:
         return self._tools.get(name)

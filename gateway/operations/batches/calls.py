@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
+from gateway.contract.policies import Surface
 from gateway.errors import GatewayError
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Kind
 from gateway.operations.batches.grouping import Numbered, grouped
 from gateway.operations.batches.model import BatchJob, StoredOperation
+from gateway.operations.permission import Permission
 from gateway.operations.runs import OperationRuns
 from gateway.upstream.bulk import Outcome
 from gateway.upstream.prepared import PreparedCall, prepare
@@ -28,10 +30,18 @@ class _Actor:
 class BatchCalls:
     """Prepares, groups and sends the operations of one batch."""
 
-    def __init__(self, connectors: ConnectorResolver, runs: OperationRuns, job: StoredJob, options: BatchJob) -> None:
+    def __init__(
+        self,
+        connectors: ConnectorResolver,
+        permission: Permission,
+        runs: OperationRuns,
+        job: StoredJob,
+        options: BatchJob,
+    ) -> None:
         assert job.connector_id is not None
         assert job.client_id is not None
         self._connectors = connectors
+        self._permission = permission
         self._runs = runs
         self._connector_id = job.connector_id
         self._actor = _Actor(job.organization_id, job.client_id)
@@ -49,11 +59,15 @@ class BatchCalls:
         return grouped((numbered, _call_of(kind, numbered[1])) for numbered in operations)
 
     async def prepared(self, operation: StoredOperation) -> PreparedCall:
-        """The call of an operation; raises InvalidParams, NotFound and ConnectorNotReady."""
-        kind = (await self._resolved()).connector.kind
+        """The call of an operation; raises InvalidParams, DeniedByPolicy, NotFound and ConnectorNotReady."""
+        resolved = await self._resolved()
+        kind = resolved.connector.kind
         if self._options.steps:
-            return prepare(kind.operation(operation.entity, operation.action), operation.params)
-        return _call(kind, operation)
+            call = prepare(kind.operation(operation.entity, operation.action), operation.params)
+        else:
+            call = _call(kind, operation)
+        await self._permission.require_call(self._actor, resolved.record, call, Surface.BATCH)
+        return call
 
     async def run(self, call: PreparedCall, context: InMemoryRunContext) -> OperationResult:
         """Run a call until it has a result; raises GatewayError."""

@@ -16,6 +16,7 @@ from gateway.access.audit.log import EntryFilter
 from gateway.access.identity.model import id_of
 from gateway.contract.connectors import Connector
 from gateway.contract.members import moment
+from gateway.contract.policies import Surface
 from gateway.errors import GatewayError, InvalidParams
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.search_operators import CONDITIONS, Operator
@@ -101,7 +102,13 @@ async def _search_of(request: web.Request) -> _Search:
     conditions = [each for each in given if each[0] and each[1] in CONDITIONS and each[2]]
     params = _params(conditions[:_MAX_CONDITIONS], query.get("cursor"))
     call = (
-        OperationCall(connector_id=UUID(record.id), entity=entity, action=SEARCH_ACTION, params=params)
+        OperationCall(
+            connector_id=UUID(record.id),
+            entity=entity,
+            action=SEARCH_ACTION,
+            surface=Surface.CONSOLE,
+            params=params,
+        )
         if record is not None and entity
         else None
     )
