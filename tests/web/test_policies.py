@@ -78,6 +78,12 @@ async def test_a_faulty_policy_is_refused_with_its_place(api: Api, cedar: str, l
     assert (await api.get(POLICIES)).document()["data"] == []
 
 
+async def test_a_redaction_that_no_surface_obeys_is_refused(api: Api):
+    refused = (await put(api, f'@redact("email") {EVERYTHING}')).document(422)
+
+    assert "cannot redact" in refused["detail"]
+
+
 async def test_two_policies_do_not_share_an_id(api: Api):
     await put(api, f'@id("all") {EVERYTHING}', "one")
 

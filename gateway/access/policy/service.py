@@ -2,18 +2,18 @@
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
-from gateway.access.policy.language import Schema, checked
+from gateway.access.policy.language import PolicyStatement, Schema, checked
 from gateway.access.policy.model import NewPolicy
 from gateway.access.policy.point import PolicyPoint
 from gateway.access.policy.store import PolicyStore
 from gateway.contract.policies import PolicyList, PolicyMode, PolicyView
-from gateway.errors import FieldError, InvalidParams
+from gateway.errors import FieldError, InvalidParams, InvalidPolicy
 from gateway.foundation.aio.remembered import Remembered
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
@@ -57,6 +57,7 @@ class Policies:
                 raise InvalidParams(faults=[FieldError("/name", "name", "pattern", message)])
             schema = await self._schema()
             statements = await asyncio.to_thread(checked, name, cedar, schema)
+            _require_supported(statements)
             ids = sorted({each.annotations["id"] for each in statements if "id" in each.annotations})
             new = NewPolicy(name=name, mode=mode, cedar=cedar, description=description)
             stored = await self._store.put(caller.organization_id, new, ids, caller.client_id, if_match)
@@ -83,6 +84,13 @@ class Policies:
     def _forget(self, organization_id: UUID) -> None:
         """The caller's next call is decided by the change, even before this process is notified."""
         self._point.on_notify(str(organization_id))
+
+
+def _require_supported(statements: Sequence[PolicyStatement]) -> None:
+    """Raise InvalidPolicy for an annotation that is valid, but that no surface obeys yet."""
+    if any(each.redacted for each in statements):
+        message = "the gateway cannot redact members of answers yet; leave out @redact"
+        raise InvalidPolicy(faults=[FieldError("/cedar", "cedar", "invalid_policy", message)])
 
 
 def _require(caller: Caller) -> None:

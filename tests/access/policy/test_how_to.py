@@ -31,7 +31,7 @@ CASES = {
     ),
     "Nobody deletes": (
         ("freshdesk", "tickets.list", {}, {}),
-        ("freshdesk", "tickets.delete", {"ticket_id": 1}, {}),
+        ("freshdesk", "tickets.delete", {"id": 1}, {}),
     ),
     "Refunds up to a limit": (
         ("stripe", "refunds.create", {"charge": "ch_1", "amount": 10_000}, {}),
