@@ -8,7 +8,7 @@ GatewayError
 │   ├── NotFound                 UpstreamNotFound, ResultExpired, CursorExpired, UploadExpired
 │   ├── Conflict                 IdempotencyInFlight, ConnectorNotReady, JobNotCancelable, JobCanceled,
 │   │                            OutcomeUnknown, UploadOffsetMismatch
-│   ├── BodyTooLarge, UnsupportedEncoding
+│   ├── BodyTooLarge, HeadersTooLarge, UnsupportedEncoding
 │   ├── RangeNotSatisfiable
 │   ├── InvalidParams            UnknownEntity, UnknownAction, UnknownConnectorType, InvalidCredentials,
 │   │                            InvalidQuery, InvalidPolicy, IdempotencyMismatch, UpstreamRejected,
@@ -193,6 +193,10 @@ class BodyTooLarge(RequestError):
     code, title = "body_too_large", "Body too large"
 
 
+class HeadersTooLarge(RequestError):
+    code, title = "headers_too_large", "Request header fields too large"
+
+
 class UnsupportedEncoding(RequestError):
     code, title = "unsupported_encoding", "Unsupported encoding"
 
@@ -265,6 +269,8 @@ class UpstreamQueueFull(RateLimited):
 
 class UpstreamError(GatewayError):
     code, title, retryable = "upstream_error", "The application failed", True
+    #: whether the response means, by the spec of the kind, that the application did not execute the request
+    nothing_done: bool = False
 
 
 class UpstreamBusy(UpstreamError):

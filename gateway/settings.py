@@ -12,26 +12,18 @@ from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_va
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from yarl import URL
 
+from gateway.foundation.db.urls import ignored_parameters, normalized, postgres_url
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.egress import parse_override
 
 #: bind addresses that stand for all addresses of the machine; clients cannot connect to them
 _EVERY_ADDRESS = ("0.0.0.0", "::")  # noqa: S104 - compared with only
 _LOG_LEVELS = ("debug", "info", "warning", "error", "critical")
-#: one host of the URL of PostgreSQL or Redis, with its port
-_HOST = re.compile(r"(?:\[[^]]*\]|[^:]*)(?::\d+)?")
-_MAX_PORT = 65_535
+MAX_PORT = 65_535
 
 
 class SettingsError(ValueError):
     """An invalid setting; the text names its variable."""
-
-
-def _is_server_url(text: str, schemes: Container[str]) -> bool:
-    """Whether the text is a URL of PostgreSQL or Redis: one or more hosts, whose ports are numbers."""
-    scheme, _, rest = text.partition("://")
-    hosts = re.split(r"[/?]", rest)[0].rpartition("@")[2].split(",")
-    return scheme in schemes and all(map(_HOST.fullmatch, hosts))
 
 
 def _is_base_url(text: str, schemes: Container[str]) -> bool:
@@ -46,7 +38,7 @@ def _is_base_url(text: str, schemes: Container[str]) -> bool:
 def require_port(bind: str) -> None:
     """Raise ValueError for a listen address without a port."""
     port = bind.rpartition(":")[2]
-    if not (port.isascii() and port.isdigit() and int(port) <= _MAX_PORT):
+    if not (port.isascii() and port.isdigit() and int(port) <= MAX_PORT):
         raise ValueError(f"{bind!r} is not a valid listen address; write HOST:PORT, such as 127.0.0.1:8080")
 
 
@@ -69,7 +61,7 @@ class Settings(BaseSettings):
     )
     bind: str = Field("127.0.0.1:8080", description="Host and port that the front end listens on.")
     public_url: str | None = Field(
-        None, description="URL by which callers reach the front end, used in links and OAuth callbacks."
+        None, description="URL by which callers reach the front end, used in links and OAuth callbacks; without a path."
     )
     data_dir: Path = Field(Path(".gateway"), description="Folder for stored files and for the data of `gateway up`.")
     encryption_keys: SecretStr | None = Field(
@@ -80,7 +72,9 @@ class Settings(BaseSettings):
         (), description="Additional folders of kinds, separated like PATH."
     )
     mcp_origins: Annotated[tuple[str, ...], NoDecode] = Field(
-        (), description="Origins of web pages that may call /mcp beside PUBLIC_URL's own, separated by commas."
+        (),
+        description="Origins of web pages that may call /mcp and the endpoints of OAuth beside PUBLIC_URL's own, "
+        "separated by commas.",
     )
     mcp_registration: bool = Field(
         False,
@@ -115,6 +109,13 @@ class Settings(BaseSettings):
     embedded: bool = Field(False, description="Set by `gateway up`: loopback redirects are allowed for any port.")
 
     max_body_bytes: int = Field(1 << 20, description="Maximum size of a request body in bytes; larger bodies get 413.")
+    max_notice_bytes: int = Field(
+        1 << 20,
+        ge=1,
+        le=64 << 20,
+        description="Maximum size of a notice that an application sends to a hook, in bytes; larger notices get 413. A "
+        "front end holds each notice in memory until its signature is verified.",
+    )
     max_upload_bytes: int = Field(
         1 << 30, ge=1, description="Maximum size of an uploaded file in bytes; larger files get 413."
     )
@@ -156,7 +157,9 @@ class Settings(BaseSettings):
         10 << 30, description="Maximum size of a stored download in bytes; larger files can only be streamed."
     )
     synchronize: bool = Field(
-        True, description="Whether records are synchronized automatically; if false, only on request."
+        True,
+        description="Whether records are synchronized automatically; if false, only on request, and notices that "
+        "applications send to hooks have no effect.",
     )
     sync_every: Annotated[dict[str, Annotated[float, Field(gt=0)]], NoDecode] = Field(
         default_factory=dict,
@@ -185,6 +188,12 @@ class Settings(BaseSettings):
         description="Maximum number of requests in progress in one front end, for one organization half of what the "
         "others leave; more get 503.",
     )
+    max_bodies_bytes: int = Field(
+        32 << 20,
+        ge=1,
+        description="Memory in bytes for the request bodies that one front end reads at a time, shared like "
+        "GATEWAY_MAX_REQUESTS; requests beyond it get 503.",
+    )
     max_connections: int = Field(
         10_000, ge=1, description="Maximum number of connections to one front end; further connections are closed."
     )
@@ -211,7 +220,7 @@ class Settings(BaseSettings):
     metrics_bind: str | None = Field(
         None,
         description="Host and port on which each process serves /metrics and /healthz; workers listen on no other "
-        "port.",
+        "port. With `gateway up` each further process takes the next port.",
     )
     tracing: bool = Field(
         False, description="Send OpenTelemetry spans to OTEL_EXPORTER_OTLP_ENDPOINT; needs the extra `otel`."
@@ -220,6 +229,14 @@ class Settings(BaseSettings):
         "auto", description="`json`, `text`, or `auto`: text on a terminal and JSON when piped."
     )
     log_level: str = Field("info", description="Lowest severity that is logged.")
+    access_log: bool = Field(True, description="Whether each request is logged as an event `request` of severity info.")
+    access_log_share: float = Field(
+        1,
+        ge=0,
+        le=1,
+        description="Share from 0 to 1 of the successful requests that the access log has, chosen at random; it has "
+        "all requests with a status from 400 on.",
+    )
 
     @field_validator("specs", mode="before")
     @classmethod
@@ -251,6 +268,12 @@ class Settings(BaseSettings):
     def _public(cls, value: str | None) -> str | None:
         if value and not _is_base_url(value, ("https", "http")):
             raise ValueError("must be a URL such as https://gateway.example.com")
+        # Cookies with the prefix `__Host-` are sent to every path of the host, and metadata of OAuth is at its root.
+        if value and (URL(value).path != "/" or URL(value).user is not None):
+            raise ValueError(
+                "must have no path and no user; give the gateway a host name of its own, such as "
+                "https://gateway.example.com, because another application of the same host would get its cookies"
+            )
         return value or None
 
     @field_validator("files_url")
@@ -263,16 +286,12 @@ class Settings(BaseSettings):
     @field_validator("database_url", "database_direct_url")
     @classmethod
     def _postgres(cls, value: str | None) -> str | None:
-        if value is not None and not _is_server_url(value, ("postgresql", "postgres")):
-            raise ValueError("must be a URL such as postgresql://user:password@host:5432/database")
-        return value
+        return None if value is None else postgres_url(value)
 
     @field_validator("redis_url")
     @classmethod
     def _redis(cls, value: str) -> str:
-        if not _is_server_url(value, ("redis", "rediss", "unix")):
-            raise ValueError("must be a URL such as redis://:password@host:6379/0")
-        return value
+        return normalized(value, ("redis", "rediss", "unix"), "redis://:password@host:6379/0")
 
     @field_validator("log_level")
     @classmethod
@@ -376,15 +395,25 @@ def platform_apps(environ: Mapping[str, str] = os.environ) -> dict[str, tuple[st
 
 
 def ignored_variables(kinds: Collection[str], environ: Mapping[str, str] = os.environ) -> list[str]:
-    """A sentence for each override and OAuth app of a kind that is not among `kinds`, with the nearest known name."""
+    """A sentence for each override and OAuth app of a kind that is not among `kinds`, with the nearest known name.
+
+    Parameters of PostgreSQL's URLs that have no effect are named too.
+    """
     variables = {
         **{f"GATEWAY_UPSTREAM_{name_in_variables(kind)}": kind for kind in upstream_overrides(environ)},
         **{f"GATEWAY_OAUTH_{name_in_variables(kind)}_CLIENT_ID": kind for kind in platform_apps(environ)},
     }
     return [
-        f"{variable} has no effect: there is no kind {kind!r}; {did_you_mean(kind, kinds)}"
-        for variable, kind in variables.items()
-        if kind not in kinds
+        *(
+            f"{variable} has no effect: there is no kind {kind!r}; {did_you_mean(kind, kinds)}"
+            for variable, kind in variables.items()
+            if kind not in kinds
+        ),
+        *(
+            f"{variable}: {sentence}"
+            for variable in ("GATEWAY_DATABASE_URL", "GATEWAY_DATABASE_DIRECT_URL")
+            for sentence in ignored_parameters(environ.get(variable, ""))
+        ),
     ]
 
 

@@ -9,9 +9,17 @@ from aiohttp.test_utils import TestServer
 
 import gateway
 from gateway import connect, connect_sync
-from gateway.errors import InvalidCredentials, InvalidParams, UnknownAction, UpstreamNotFound, UpstreamTruncated
+from gateway.errors import (
+    InvalidCredentials,
+    InvalidParams,
+    UnknownAction,
+    UnknownConnectorType,
+    UpstreamNotFound,
+    UpstreamTruncated,
+)
 from gateway.sandbox.app import create_sandbox
 from tests.harness.catalog import shipped_catalog
+from tests.harness.hostile_kinds import write_kind
 
 CREDENTIALS = {"subdomain": "acme", "email": "agent@example.com", "api_token": "token"}
 
@@ -184,6 +192,17 @@ async def test_a_refresh_token_alone_is_enough_to_connect(upstream):
         page = await work.execute("workspaces", "list")
 
     assert page.records
+
+
+async def test_kinds_of_the_folders_in_the_environment_are_served_as_by_a_gateway(tmp_path, monkeypatch):
+    write_kind(tmp_path, "fleet")
+    monkeypatch.setenv("GATEWAY_SPECS", str(tmp_path))
+
+    async with connect("fleet", {"api_key": "k"}) as fleet:
+        assert fleet.kind.name == "fleet"
+    with pytest.raises(UnknownConnectorType):
+        async with connect("fleet", {"api_key": "k"}, specs=()):
+            pass
 
 
 def test_no_package_has_the_name_of_a_public_function():

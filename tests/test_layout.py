@@ -1,6 +1,7 @@
 """Imports point upwards in the list of rooms: rooms and parts form no cycle, and light imports stay light."""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -64,6 +65,10 @@ LIBRARIES = {
     "jinja2": {"gateway.web.pages", "gateway.access.oauth_server"},
     "mcp_types": {"gateway.agents.mcp", "gateway.agents.tools", "gateway.client"},
 }
+
+
+#: modules between applications and callers that decode other JSON: a request of the gateway, a query, a checkpoint
+OWN_JSON = {"gateway.upstream.connector", "gateway.upstream.upload", "gateway.context_store.sync.checkpoint"}
 
 
 def room_of(module: str) -> str:
@@ -228,3 +233,16 @@ def test_nobody_loads_what_only_others_or_few_requests_need(statement, absent):
     ).stdout.split()
 
     assert absent & set(loaded) == set()
+
+
+def test_what_applications_send_is_decoded_in_one_module():
+    """msgspec and the standard library refuse JSON that RFC 8259 allows; `gateway.foundation.payloads` does not."""
+    between = {
+        name: path.read_text("utf-8")
+        for name, path in MODULES.items()
+        if name.startswith(("gateway.upstream.", "gateway.context_store.sync.")) and name not in OWN_JSON
+    }
+    decoding = [name for name, text in between.items() if re.search(r"\bjson\.(decode|loads|Decoder)\b", text)]
+
+    assert len(between) > 50
+    assert decoding == []

@@ -62,6 +62,12 @@ def test_the_base_url_is_the_public_url_if_there_is_one(public_url: str | None, 
     assert Settings(public_url=public_url).base_url == base_url
 
 
+@pytest.mark.parametrize("public_url", ["https://gw.example/gateway", "https://gw.example//", "https://u@gw.example"])
+def test_a_public_url_with_a_path_or_a_user_is_refused(public_url: str):
+    with pytest.raises(SettingsError, match="GATEWAY_PUBLIC_URL: must have no path and no user; give the gateway a ho"):
+        settings_of(public_url=public_url)
+
+
 def test_folders_of_specs_are_separated_like_a_path(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GATEWAY_SPECS", os.pathsep.join(["/a", "", "/b"]))
 
@@ -104,6 +110,20 @@ def test_an_override_and_an_oauth_app_of_an_unknown_kind_are_named_with_the_near
     assert ignored_variables({"support-desk", "team-chat"}, environ) == [
         "GATEWAY_UPSTREAM_SUPORT_DESK has no effect: there is no kind 'suport-desk'; did you mean support-desk?",
         "GATEWAY_OAUTH_TEM_CHAT_CLIENT_ID has no effect: there is no kind 'tem-chat'; did you mean team-chat?",
+    ]
+
+
+@pytest.mark.parametrize("name", ["DATABASE_URL", "DATABASE_DIRECT_URL"])
+def test_parameters_of_libpq_that_have_no_effect_are_named_and_left_out(monkeypatch: pytest.MonkeyPatch, name: str):
+    url = "postgresql://u:hunter2@h/db?sslmode=require&channel_binding=require&connect_timeout=5"
+    monkeypatch.setenv(f"GATEWAY_{name}", url)
+
+    assert getattr(settings_of(), name.lower()) == "postgresql://u:hunter2@h/db?sslmode=require"
+    assert ignored_variables([], os.environ) == [
+        f"GATEWAY_{name}: the parameter channel_binding has no effect: asyncpg, the gateway's library for PostgreSQL, "
+        "does not support it",
+        f"GATEWAY_{name}: the parameter connect_timeout has no effect: the gateway has its own timeouts for "
+        "connections and statements",
     ]
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from math import ceil
 
 from gateway.errors import Unavailable
+from gateway.events.deliverer import RENEWAL
 from gateway.foundation.aio.deadline import Deadline
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.aio.memory import tune_gc, tune_malloc
@@ -45,7 +46,7 @@ async def work(settings: Settings) -> None:
         loop.add_signal_handler(name, stopping.set)
     if settings.tracing:
         configure_tracing("gateway-worker")
-    async with open_worker(settings) as services, exposed(settings.metrics_bind, services.database):
+    async with open_worker(settings) as services, exposed(settings.metrics_bind, services.database, services.catalog):
         await Worker(services).until(stopping)
 
 
@@ -78,6 +79,7 @@ class Worker:
             every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.operations.deletion.resume, name="unfinished deletions"),
             every(0, services.events.deliverer.deliver, name="webhook deliveries"),
+            every(RENEWAL, services.events.deliverer.renew, name="webhook leases"),
             *(every(seconds, prune, name=name) for name, seconds, prune in prunings(services)),
         ):
             tune_gc()

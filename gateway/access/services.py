@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.audit.log import Audit
@@ -48,9 +49,12 @@ class LogServices:
 
 
 @asynccontextmanager
-async def open_logs(database: Database) -> AsyncIterator[LogServices]:
-    """Open the audit log and the request log; closing them writes what they hold."""
-    async with Audit(database).writing() as audit, RequestLog(database).writing() as requests:
+async def open_logs(database: Database, unsent: Path) -> AsyncIterator[LogServices]:
+    """Open the audit log and the request log; closing them writes what they hold.
+
+    Audit entries that PostgreSQL does not take are saved in the folder `unsent`.
+    """
+    async with Audit(database, unsent).writing() as audit, RequestLog(database).writing() as requests:
         yield LogServices(audit=audit, requests=requests)
 
 

@@ -35,6 +35,8 @@ SECTIONS = {
         Lazy("profiles", "gateway.cli.profiles:profiles", "List the profiles and choose the current one."),
         Lazy("token", "gateway.cli.api:token", "Print a bearer token."),
         Lazy("completion", "gateway.cli.completion:completion", "Print the completion script of a shell."),
+        Lazy("help", "gateway.cli.about:help_", "Show the help of a command: gateway help jobs watch"),
+        Lazy("version", "gateway.cli.about:version", "Print the version."),
     ),
     "Run the gateway": (
         Lazy("up", "gateway.cli.operator:up", "Run the whole gateway, with its own PostgreSQL and Redis."),
@@ -48,6 +50,7 @@ SECTIONS = {
         Lazy("admin", "gateway.cli.admin:admin", "Manage organizations, clients and people."),
         Lazy("backup", "gateway.cli.backup:backup", "Back up the embedded PostgreSQL while it runs."),
         Lazy("restore", "gateway.cli.backup:restore", "Restore a backup of the embedded PostgreSQL."),
+        Lazy("end-writes", "gateway.cli.backup:end_writes", "End unfinished writes after a restore of PostgreSQL."),
         Lazy("keys", "gateway.cli.keys:keys", "Create, add, promote and rotate encryption keys."),
         Lazy("specs", "gateway.cli.specs:specs", "Make, import, check, show and compare specs."),
     ),

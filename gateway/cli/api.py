@@ -15,6 +15,7 @@ from gateway.cli.output import Format, format_of, output_option, write
 from gateway.client.retries import RetryPolicy
 from gateway.client.session import ApiRequest, Session
 from gateway.client.settings import client_settings
+from gateway.foundation import payloads
 
 _PREFIX = "/api/v1/"
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
@@ -62,7 +63,7 @@ def api(
         if not answer.body:
             return
         if "json" in answer.headers.get("Content-Type", ""):
-            write(msgspec.json.decode(answer.body), Format(output_format) if output_format else Format.JSON)
+            write(payloads.typed(answer.body, Any), Format(output_format) if output_format else Format.JSON)
         else:
             sys.stdout.buffer.write(answer.body)
 

@@ -97,7 +97,7 @@ def _object(word: str, text: str) -> dict[str, Any]:
 
 def _file(name: str) -> str:
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text("utf-8")
+        return sys.stdin.read().removeprefix("\ufeff") if name == "-" else Path(name).read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise click.BadParameter(f"cannot read {name}: {getattr(error, 'strerror', None) or error}") from error
 

@@ -14,6 +14,7 @@ from gateway.cli.output import Format, format_of, format_option, write, write_st
 from gateway.cli.progress import follow
 from gateway.cli.words import printable
 from gateway.client import Connector, Gateway, Job
+from gateway.foundation import payloads
 
 _COLUMNS = ("index", "id", "status", "error")
 _FILE_HELP = """\b
@@ -101,7 +102,7 @@ def _operations(file: Path) -> list[dict[str, Any]]:
     """The operations of a file; raises BadParameter."""
     try:
         with click.open_file(str(file), "rb") as opened:
-            text = opened.read()
+            text = opened.read().removeprefix(payloads.BYTE_ORDER_MARK)
         if text.lstrip()[:1] == b"[":
             found = msgspec.json.decode(text, type=list[dict[str, Any]])
         else:

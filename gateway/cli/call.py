@@ -8,6 +8,7 @@ import click
 from gateway.cli.arguments import PARAMS_HELP, read_params
 from gateway.cli.client_session import connector_option, facts_of, find, gateway_options, names, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
+from gateway.cli.jobs import failed_items, require_complete
 from gateway.cli.output import Format, format_of, format_option, write, write_request, write_stream
 from gateway.cli.progress import follow
 from gateway.cli.shell_completion import (
@@ -53,12 +54,13 @@ from gateway.client import Answer, Connector, Gateway, Job
     help="Wait up to SECONDS for the result, then print the job.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the requests to the application without sending them.")
+@click.option("--fail-on-partial", is_flag=True, help="Exit code 6 unless every item of a bulk operation succeeds.")
 @click.option("--meta", "wants_meta", is_flag=True, help="Also print the paging metadata of the application.")
 @click.option("--intent", metavar="TEXT", help="Reason, stored in the audit log.")
 @click.option("--idempotency-key", metavar="KEY", help="A repeated call with the same key does not write again.")
 @format_option
 @gateway_options
-def call(**options: Any) -> None:
+def call(fail_on_partial: bool, **options: Any) -> None:
     """Run one operation of a connector. KIND may be a connector's name or id.
 
     \b
@@ -66,7 +68,9 @@ def call(**options: Any) -> None:
     gateway call support-desk tickets create ticket.subject=Fire
     gateway call team-chat channels list --all -o ndjson
     """
-    run(_call(**options))
+    failed = run(_call(**options))
+    if fail_on_partial:
+        require_complete(failed)
 
 
 async def _call(
@@ -83,7 +87,8 @@ async def _call(
     organization: str | None,
     selected: tuple[str, ...],
     **options: Any,
-) -> None:
+) -> int:
+    """The number of items of a bulk operation that did not succeed."""
     if action == "download":
         raise click.UsageError(f"a file is saved with: gateway download {kind} {entity} …")
     async with open_gateway(url, workspace, organization) as gateway:
@@ -96,18 +101,19 @@ async def _call(
                 found, entity, action, with_page_size(call_params, facts, limit), limit=limit, **fields
             )
             await write_stream(records, format_of(output_format), fields["select"] or ())
-            return
+            return 0
         outcome = await _outcome(gateway, found, (entity, action, call_params), fields, **options)
         if isinstance(outcome, Job):
             _write_job(outcome, output_format)
-            return
+            return 0
         if options["dry_run"] and format_of(output_format) is Format.TABLE:
             for request in outcome.result:
                 write_request(request)
-            return
+            return 0
         _write_answer(outcome, output_format, fields["select"], wants_meta=options["wants_meta"])
         if format_of(output_format) is Format.TABLE:
             _note_more_records(outcome)
+        return failed_items(outcome.result)
 
 
 def with_page_size(params: dict[str, Any], facts: Mapping[str, Any], limit: int | None) -> dict[str, Any]:
@@ -163,5 +169,5 @@ def _write_job(job: Job, output_format: str | None) -> None:
 def _note_more_records(answer: Answer) -> None:
     if answer.incomplete is not None:
         note(answer.incomplete)
-    elif answer.next is not None:
+    if answer.next is not None:
         note("there are more records: --all prints every page, --limit N prints N records")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 _DATABASE = "GATEWAY_DATABASE_URL"
+_MIGRATE = "run `gateway migrate`"
 
 #: the extra that installs each package that the base install lacks
 _EXTRAS: Mapping[str, str] = {
@@ -30,6 +31,7 @@ def _about_postgres(hint: str) -> Callable[[BaseException], str]:
 #: errors whose message names a setting to correct
 _ABOUT_SETTINGS = (
     "gateway.settings.SettingsError",
+    "gateway.foundation.db.migrate.SchemaError",
     "gateway.kinds.sources.SpecError",
     "gateway.foundation.vault.vault.KeyListError",
     "gateway.foundation.telemetry.tracing.TracingError",
@@ -46,10 +48,12 @@ _SENTENCES: Mapping[str, Callable[[BaseException], str]] = {
     "asyncpg.exceptions.InsufficientPrivilegeError": _about_postgres(
         f"the role of {_DATABASE} must own the schema for `gateway migrate`, and be able to SET ROLE gateway_app"
     ),
-    "asyncpg.exceptions.UndefinedTableError": _about_postgres("run `gateway migrate`"),
-    "asyncpg.exceptions.UndefinedColumnError": _about_postgres("run `gateway migrate`"),
-    "asyncpg.exceptions.UndefinedObjectError": _about_postgres("run `gateway migrate`"),
-    "asyncpg.exceptions.InvalidParameterValueError": _about_postgres("run `gateway migrate`"),
+    "asyncpg.exceptions.UndefinedTableError": _about_postgres(_MIGRATE),
+    "asyncpg.exceptions.UndefinedColumnError": _about_postgres(_MIGRATE),
+    "asyncpg.exceptions.UndefinedObjectError": lambda error: _about_postgres(
+        f"correct the parameters of {_DATABASE}" if "configuration parameter" in str(error) else _MIGRATE
+    )(error),
+    "asyncpg.exceptions.InvalidParameterValueError": _about_postgres(_MIGRATE),
     "asyncpg.exceptions._base.ClientConfigurationError": lambda _: (
         f"{_DATABASE} cannot be read; it must be a URL such as postgresql://user:password@host:5432/database"
     ),

@@ -46,6 +46,8 @@ def show(connector: str, output_format: str | None, **where: Any) -> None:
         async with open_gateway(**where) as gateway:
             inspected = await gateway.connectors.inspect(connector)
             write(msgspec.to_builtins(inspected), format_of(output_format))
+            if inspected.status == "needs_reauth":
+                note(f"connect it again: gateway connect {inspected.kind} --renew {inspected.id}")
 
     run(work())
 

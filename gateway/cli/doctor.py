@@ -92,6 +92,8 @@ def _document(statistics: Statistics) -> dict[str, Any]:
                 "copies": each.copies,
                 "records": each.records,
                 "failed": each.failed,
+                "incomplete": each.incomplete,
+                "held_deletions": each.held_deletions,
                 "lag_seconds": round(each.lag),
             }
             for each in statistics.synchronization

@@ -12,8 +12,9 @@ from gateway.cli.jobs import require_success
 from gateway.cli.progress import download_bar, follow
 from gateway.cli.shell_completion import complete_entity, complete_field, complete_kind, complete_param
 from gateway.cli.words import size_of
+from gateway.contract.exports import FileFormat
 
-_FORMATS = ("ndjson", "csv")
+_FORMATS = [each.value for each in FileFormat]
 
 
 @click.command(epilog=f"{PARAMS_HELP}\n\n{EXIT_CODES}")
@@ -31,7 +32,10 @@ _FORMATS = ("ndjson", "csv")
     help="File to write to.  [default: ENTITY.ndjson or ENTITY.csv]",
 )
 @click.option(
-    "--format", "file", type=click.Choice(_FORMATS), help="Format of the file.  [default: by its name, or ndjson]"
+    "--format",
+    "file",
+    type=click.Choice(_FORMATS),
+    help="Format of the file; csv-bom for Excel.  [default: by its name, or ndjson]",
 )
 @click.option(
     "--select",
@@ -59,7 +63,7 @@ def export(
     gateway export support-desk tickets -o tickets.csv --select id,subject,status
     """
     chosen = file or _format_of(to)
-    path = to or Path(f"{entity}.{chosen}")
+    path = to or Path(f"{entity}.{FileFormat(chosen).extension}")
 
     async def work() -> None:
         async with open_gateway(**where) as gateway:
@@ -76,5 +80,4 @@ def export(
 
 def _format_of(to: Path | None) -> str:
     """The format for the suffix of the file's name; ndjson by default."""
-    suffix = "" if to is None else to.suffix.removeprefix(".")
-    return suffix if suffix in _FORMATS else _FORMATS[0]
+    return FileFormat.CSV if to is not None and to.suffix == ".csv" else FileFormat.NDJSON

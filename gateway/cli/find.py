@@ -10,7 +10,7 @@ from rich.text import Text
 from gateway.cli.client_session import connector_option, gateway_options, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, output_option, write
-from gateway.cli.shell_completion import complete_kind, own_folders
+from gateway.cli.shell_completion import complete_kind
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable
 
@@ -85,7 +85,7 @@ async def _request(
 def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Found:
     from gateway.kinds.find.descriptions import summary
     from gateway.kinds.find.index import OperationIndex
-    from gateway.kinds.loading import load_catalog
+    from gateway.kinds.loading import load_catalog, own_folders
 
     catalog = load_catalog(own_folders())
     named = catalog.kind(kind).name if kind else None

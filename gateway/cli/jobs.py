@@ -110,17 +110,31 @@ def watch(job_id: str, fail_on_partial: bool, output_format: str | None, **where
 
     job, failed = run(work())
     require_success(job)
-    if failed:
-        complain(f"the job succeeded, but {failed} of its items failed")
-        raise SystemExit(Exit.JOB)
+    require_complete(failed)
 
 
 async def _failed_items(job: Job) -> int:
-    """The number of failed items of a bulk job or a batch that succeeded."""
+    """The number of items of a bulk job or a batch that did not succeed, although the job did."""
     if job.status != "succeeded" or job.view.action == "download":
         return 0
-    result = (await job.result()).result
-    return int(result.get("failed") or 0) if isinstance(result, dict) else 0
+    return failed_items((await job.result()).result)
+
+
+def failed_items(result: Any) -> int:
+    """The number of items in the result of a bulk operation or a batch that did not succeed."""
+    if not isinstance(result, dict) or not isinstance(result.get("results"), list):
+        return 0
+    total, succeeded = result.get("total"), result.get("succeeded")
+    return (
+        total - succeeded if isinstance(total, int) and isinstance(succeeded, int) else int(result.get("failed") or 0)
+    )
+
+
+def require_complete(failed: int) -> None:
+    """Exit with the code of a failed job if items of a job that succeeded did not succeed."""
+    if failed:
+        complain(f"the job succeeded, but {failed} of its items failed")
+        raise SystemExit(Exit.JOB)
 
 
 @jobs.command()

@@ -89,9 +89,9 @@ async def _local(stack: AsyncExitStack, kind: str, upstream: str | None) -> Any:
     from gateway.agents.tools.local import LocalBackend, environment_credentials, variables_of
     from gateway.agents.tools.server import Servers
     from gateway.errors import InvalidCredentials
-    from gateway.kinds.loading import load_catalog
+    from gateway.kinds.loading import load_catalog, own_folders
 
-    catalog = load_catalog()
+    catalog = load_catalog(own_folders())
     try:
         connector = await stack.enter_async_context(
             connect(kind, environment_credentials(kind, catalog, os.environ), upstream=upstream)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import logging
+import os
 import resource
 import sys
 from collections.abc import Callable, Coroutine
@@ -12,9 +13,10 @@ from typing import Any, TypeVar
 import click
 
 from gateway.cli.local_settings import local_settings
+from gateway.foundation.db.urls import ignored_parameters
 from gateway.foundation.telemetry.logs import configure_logs, log_format_of
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.loading import load_catalog
+from gateway.kinds.loading import serving_catalog
 from gateway.settings import Settings, require_port, settings_of, upstream_overrides
 
 T = TypeVar("T")
@@ -81,13 +83,13 @@ def up(
     to use your own servers. Ctrl-C stops everything cleanly.
     """
     from gateway.embedded import StartupError
-    from gateway.embedded.plan import UpOptions
+    from gateway.embedded.plan import UpOptions, require_metrics_ports
     from gateway.embedded.up import FirstSteps
     from gateway.embedded.up import up as start
     from gateway.foundation.db.service_role import ensure_service_role
 
     settings = _settings(bind=bind, data_dir=data_dir)
-    catalog = load_catalog(settings.specs)
+    catalog = serving_catalog(settings.specs)
     _raise_file_limit()
     given = settings.model_fields_set
     options = UpOptions(
@@ -107,6 +109,7 @@ def up(
     )
     _require_usable(settings, catalog, has_external_keys=options.has_external_keys)
     try:
+        require_metrics_ports(settings.metrics_bind, front_ends + workers)
         run(lambda: start(options, FirstSteps(_migrated, ensure_service_role, _first_client)))
     except StartupError as error:
         raise click.ClickException(str(error)) from error
@@ -118,13 +121,18 @@ def _require_usable(settings: Settings, catalog: Catalog, *, has_external_keys: 
     from gateway.foundation.vault.vault import read_keys
 
     upstream_overrides()
+    # Front ends and workers get the URL without these parameters.
+    for ignored in ignored_parameters(os.environ.get("GATEWAY_DATABASE_URL", "")):
+        log.warning("GATEWAY_DATABASE_URL: %s", ignored)
     Intervals(settings.sync_every).require_known(catalog)
     if has_external_keys:
         read_keys(settings.encryption_keys, settings.encryption_keys_file)
 
 
 def _served_kinds(catalog: Catalog) -> tuple[str, ...]:
-    """The names of the kinds that are served; prints every spec error of the other kinds."""
+    """The names of the kinds that are served; prints every spec error of the other kinds, and missing folders."""
+    for missing in catalog.missing:
+        click.echo(str(missing), err=True)
     for name, refused in catalog.refused.items():
         click.echo(f"{name} is not served, its spec has {refused.count}:\n{refused}", err=True)
     return tuple(catalog.kinds)
@@ -187,7 +195,7 @@ def sandbox(bind: str) -> None:
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--bind") from error
     settings = _settings()
-    run(lambda: _serve_sandbox(create_sandbox(load_catalog(settings.specs)), bind))
+    run(lambda: _serve_sandbox(create_sandbox(serving_catalog(settings.specs)), bind))
 
 
 async def _serve_sandbox(app: Any, bind: str) -> None:

@@ -12,6 +12,7 @@ from gateway.cli.jobs import require_success
 from gateway.cli.output import format_of, output_option, write, write_stream
 from gateway.cli.progress import follow
 from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, complete_param
+from gateway.contract.exports import FileFormat
 from gateway.contract.schedules import ScheduleView
 
 _COLUMNS = ("id", "name", "cron", "timezone", "next_runs", "enabled", "paused_reason", "entity", "action")
@@ -61,7 +62,11 @@ def show(schedule_id: str, output_format: str | None, **where: Any) -> None:
 @click.argument("params", nargs=-1, shell_complete=complete_param)
 @connector_option()
 @click.option("--timezone", default="UTC", show_default=True, metavar="NAME", help="Time zone, such as Europe/Berlin.")
-@click.option("--file", type=click.Choice(["ndjson", "csv"]), help="Collect all pages into a file at each run.")
+@click.option(
+    "--file",
+    type=click.Choice([each.value for each in FileFormat]),
+    help="Collect all pages into a file at each run; csv-bom for Excel.",
+)
 @click.option("--select", "selected", multiple=True, metavar="FIELDS", help="Only these fields, such as id,user.name.")
 @click.option(
     "--overlap",

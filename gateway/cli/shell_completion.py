@@ -83,11 +83,6 @@ def complete_job(ctx: click.Context, param: click.Parameter, incomplete: str) ->
     return [item for item in _fetched(ctx, jobs) if item.value.startswith(incomplete)]
 
 
-def own_folders() -> list[Path]:
-    """The folders in `GATEWAY_SPECS`."""
-    return [Path(folder) for folder in os.environ.get("GATEWAY_SPECS", "").split(os.pathsep) if folder]
-
-
 def _fetched(ctx: click.Context, ask: "Callable[[Gateway], Awaitable[list[Any]]]") -> list[Any]:
     """Values from the gateway; none after an error, or if it does not answer in time."""
     from gateway.client import Gateway, RetryPolicy
@@ -125,7 +120,7 @@ def _folder(ctx: click.Context) -> Path | None:
 
 def _folders() -> list[Path]:
     """The folders of all kinds; none if GATEWAY_SPECS is invalid, which the commands themselves report."""
-    from gateway.kinds.loading import spec_folders
+    from gateway.kinds.loading import own_folders, spec_folders
     from gateway.kinds.sources import SpecError
 
     try:

@@ -3,7 +3,7 @@
 import asyncio
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
@@ -44,6 +44,23 @@ into_option = click.option(
 )
 
 
+def _pairs(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Mapping[str, str]:
+    pairs = [value.partition("=") for value in values]
+    if not all(mark and name for name, mark, _ in pairs):
+        raise click.BadParameter("write NAME=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+variables_option = click.option(
+    "--variable",
+    "variables",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=_pairs,
+    help="Value of a variable in the document's URLs; variables without one become variables of each connector.",
+)
+
+
 @click.command("import", epilog=EXAMPLES)
 @click.argument("source", metavar="FILE|URL")
 @click.option("--kind", metavar="NAME", help="Name of the kind; by default made from the document's title.")
@@ -56,7 +73,12 @@ into_option = click.option(
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="OpenAPI Overlay with your corrections, applied before the document is read.",
 )
-@click.option("--server", metavar="URL", help="URL that every request begins with, if the document names none.")
+@click.option(
+    "--server",
+    metavar="URL",
+    help="URL that every request begins with, in place of the document's; '{origin}' if each account has a host.",
+)
+@variables_option
 @into_option
 @click.option("--force", is_flag=True, help="Overwrite files that were changed by hand.")
 def import_spec(
@@ -65,6 +87,7 @@ def import_spec(
     include: Sequence[str],
     overlays: Sequence[Path],
     server: str | None,
+    variables: Mapping[str, str],
     root: Path,
     force: bool,
 ) -> None:
@@ -78,7 +101,8 @@ def import_spec(
         raise click.BadParameter("write lower-case letters, digits and hyphens, such as parcels", param_hint="--kind")
     try:
         with Console(stderr=True).status(f"Reading {printable(source)}"):
-            imported = asyncio.run(_imported(source, Options(kind, include, server), overlays))
+            options = Options(kind=kind, include=include, server=server, variables=variables)
+            imported = asyncio.run(_imported(source, options, overlays))
         folder = root / imported.connector["kind"]
         before = load_kind(folder) if (folder / "connector.yaml").is_file() else None
         named = source if is_url(source) else Path(source).name
@@ -120,9 +144,16 @@ def _print(imported: Imported, folder: Path, before: Kind | None) -> None:
 )
 @click.option("--include", metavar="GLOB", multiple=True, help="If NEW is a document: as for import.")
 @click.option("--server", metavar="URL", help="If NEW is a document: as for import.")
+@variables_option
 @click.option("--exit-code", is_flag=True, help="Exit code 1 if working calls may fail.")
 def diff_specs(
-    old: str, new: str, overlays: Sequence[Path], include: Sequence[str], server: str | None, exit_code: bool
+    old: str,
+    new: str,
+    overlays: Sequence[Path],
+    include: Sequence[str],
+    server: str | None,
+    variables: Mapping[str, str],
+    exit_code: bool,
 ) -> None:
     """Show the differences between two versions of a kind.
 
@@ -133,7 +164,9 @@ def diff_specs(
     """
     try:
         before = kind_or_folder(old)
-        after = _kind_or_document(new, Options(before.name, include, server), overlays)
+        after = _kind_or_document(
+            new, Options(kind=before.name, include=include, server=server, variables=variables), overlays
+        )
     except (ImportFailed, SpecError) as error:
         raise click.ClickException(printable(str(error))) from error
     changes = list(changes_between(before, after))

@@ -35,7 +35,8 @@ async def try_action(
                     shown["response"] = {"bytes": sum([len(chunk) async for chunk in file])}
             else:
                 result = await connector.execute(entity, action, params)
-                shown["response"] = {"result": result.decoded(), "meta": result.meta, "next": result.next}
+                page = {"next": result.next, "incomplete": result.incomplete}
+                shown["response"] = {"result": result.decoded(), "meta": result.meta, **page}
         except GatewayError as error:
             failure = error
             shown["error"] = {"code": error.code, "detail": error.detail}
@@ -59,6 +60,7 @@ def _variables(spec: ConnectorSpec, override: URL) -> Mapping[str, str]:
     """A value for every variable of a kind."""
     of_type = {
         "dns_label": _ANY,
+        "text": _ANY,
         "host": spec.hosts[0].replace("*", _ANY),
         "origin": str(override.origin()),
     }

@@ -7,7 +7,7 @@ import click
 from gateway.cli.client_session import connector_option, gateway_options, names, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, write
-from gateway.cli.shell_completion import complete_kind, own_folders
+from gateway.cli.shell_completion import complete_kind
 from gateway.errors import Unauthorized, Unavailable
 from gateway.kinds.find.formats import FORMATS
 
@@ -69,7 +69,7 @@ async def _request(
 def _shipped(form: str, kind: str | None, effect: str | None, named: list[str] | None) -> Definitions:
     from gateway.kinds.find.entries import entries_of, entry_of, passes
     from gateway.kinds.find.tools import tool_of
-    from gateway.kinds.loading import load_catalog
+    from gateway.kinds.loading import load_catalog, own_folders
 
     catalog = load_catalog(own_folders())
     kind_name = catalog.kind(kind).name if kind else None

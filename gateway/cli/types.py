@@ -13,7 +13,7 @@ from gateway.cli.client_session import gateway_options, open_gateway, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, format_of, output_option, write
 from gateway.cli.python_types import python_types
-from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, own_folders
+from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind
 from gateway.cli.words import printable
 from gateway.errors import Unauthorized, Unavailable, UnknownAction, UnknownEntity
 from gateway.kinds.find.command_line import example_call
@@ -79,7 +79,7 @@ async def _facts(kind: str | None, **where: Any) -> Any:
 
 def _shipped(kind: str | None) -> Any:
     from gateway.kinds.describe import kind_summary, kind_view
-    from gateway.kinds.loading import load_catalog
+    from gateway.kinds.loading import load_catalog, own_folders
 
     catalog = load_catalog(own_folders())
     return [kind_summary(each) for each in catalog] if kind is None else kind_view(catalog.kind(kind))

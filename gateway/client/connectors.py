@@ -21,9 +21,11 @@ from gateway.contract.connectors import (
 from gateway.contract.jobs import DeletionView, JobStatus, JobView
 from gateway.contract.oauth import FlowView, StartedConsentView
 from gateway.errors import Conflict, GatewayError, NotFound, ReauthorizationRequired
-from gateway.kinds.suggestions import canonical
+from gateway.kinds.suggestions import canonical, nearest
 
 _PATH = "/api/v1/integrations/connectors"
+#: similarity from which a connector is suggested for a name
+_LIKENESS = 0.7
 _LINKS = "/api/v1/connect/sessions"
 
 #: what happens if the workspace has a connector of the same name
@@ -245,9 +247,11 @@ def _not_one(name: str, matches: Sequence[Connector], ready: Sequence[Connector]
         ids = ", ".join(f"{each.name} ({each.id})" for each in matches)
         return Conflict(f"{name!r} is {len(matches)} connectors: {ids}; use an id or another name")
     existing = ", ".join(f"{each.name} ({each.application}, {each.kind})" for each in ready)
+    meant = nearest(name, [known for each in ready for known in (each.kind, each.name, each.application)], _LIKENESS)
+    hint = f"did you mean {meant}? " if meant else ""
     return NotFound(
-        f"the workspace {workspace_name!r} has no connector {name!r}; it has {existing or 'none'}. Create one with "
-        "`gateway connect KIND`, or set GATEWAY_WORKSPACE to another workspace (`gateway workspaces` lists them)"
+        f"the workspace {workspace_name!r} has no connector {name!r}; {hint}it has {existing or 'none'}. Create one "
+        "with `gateway connect KIND`, or set GATEWAY_WORKSPACE to another workspace (`gateway workspaces` lists them)"
     )
 
 

@@ -1,10 +1,10 @@
 """Parses Server-Sent Events (WHATWG HTML §9.2)."""
 
 from collections.abc import Iterable
-
-import msgspec
+from typing import Any
 
 from gateway.contract.jobs import JobEvent
+from gateway.foundation import payloads
 
 
 class EventReader:
@@ -45,4 +45,4 @@ class EventReader:
     def _complete(self) -> JobEvent | None:
         name, data = self._name, self._data
         self._name, self._data = "message", []
-        return JobEvent(name, msgspec.json.decode("\n".join(data)), self.last_id) if data else None
+        return JobEvent(name, payloads.typed("\n".join(data).encode(), dict[str, Any]), self.last_id) if data else None

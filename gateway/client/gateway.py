@@ -28,8 +28,8 @@ from gateway.contract.answers import Answer
 from gateway.contract.connectors import Connector
 from gateway.contract.events import EventPage, EventView
 from gateway.contract.kinds import OperationMatches, ToolsView
-from gateway.errors import InvalidParams, NotFound, UpstreamNotFound, UpstreamRejected
-from gateway.foundation.aio.paging import records_of
+from gateway.errors import InvalidParams, NotFound, UpstreamNotFound
+from gateway.foundation.aio.paging import PageWalk, records_of
 from gateway.foundation.saving.save import Downloaded, Progress, save
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.find.formats import from_mcp
@@ -212,9 +212,9 @@ class Gateway:
         intent: str | None = None,
         idempotency_key: str | None = None,
     ) -> Job:
-        """Collect all pages of a list or search into a file, `ndjson` or `csv`; `job.download` saves the file.
+        """Collect all pages of a list or search into a file; `job.download` saves it.
 
-        `select` names the columns of a CSV file.
+        `file` is `ndjson`, `csv`, or `csv-bom` for Excel; `select` names the columns of a CSV file.
         """
         body = _body(
             entity,
@@ -240,16 +240,16 @@ class Gateway:
     ) -> AsyncGenerator[Answer, None]:
         """Every page of a list or search.
 
-        If the application does not return the whole list, raises UpstreamRejected after the last page.
+        Raises UpstreamRejected after the last page if records are or may be missing.
         """
-        connector = await self.connectors.resolve(connector)
+        connector, walk = await self.connectors.resolve(connector), PageWalk(compares=not select and not exclude)
         following: Mapping[str, Any] | None = params or {}
         while following is not None:
             page = await self.execute(connector, entity, action, following, select=select, exclude=exclude)
             yield page
-            if page.incomplete is not None:
-                raise UpstreamRejected(page.incomplete)
             following = page.next
+            walk.add(following, page.records, page.incomplete)
+        walk.require_complete()
 
     async def records(
         self,

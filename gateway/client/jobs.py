@@ -8,7 +8,6 @@ from os import PathLike
 from typing import Any, Self
 
 import aiohttp
-import msgspec
 
 from gateway.client.downloads import Resource, ResourceSource
 from gateway.client.events import EventReader
@@ -16,6 +15,7 @@ from gateway.client.session import ApiRequest, ApiResponse, Session, connection_
 from gateway.contract.answers import Answer
 from gateway.contract.jobs import FINAL, AcceptedJobView, JobEvent, JobPage, JobStatus, JobView
 from gateway.errors import GatewayError, InvalidParams, Unavailable
+from gateway.foundation import payloads
 from gateway.foundation.saving.save import Downloaded, Progress, save
 
 #: seconds of one long poll; below the idle timeout of common proxies
@@ -136,7 +136,7 @@ class Job:
                     async for chunk in response.content.iter_any():
                         *lines, rest = (rest + chunk).split(b"\n")
                         for line in lines:
-                            yield msgspec.json.decode(line)
+                            yield payloads.typed(line, Any)
                 except (aiohttp.ClientError, TimeoutError, OSError) as error:
                     raise connection_lost(error) from error
 

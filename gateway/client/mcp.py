@@ -12,6 +12,7 @@ from gateway.agents.mcp.headers import METHOD, NAME, NAMED_BY, VERSION, encoded
 from gateway.agents.mcp.messages import HANDSHAKE_VERSIONS, Message, RpcError, error_response, id_of, message_of
 from gateway.client.session import ApiRequest, Session
 from gateway.errors import GatewayError
+from gateway.foundation import payloads
 
 _ACCEPT = {"Accept": "application/json, text/event-stream"}
 
@@ -67,7 +68,7 @@ async def _response_of(reply: aiohttp.ClientResponse, send: Send) -> dict[str, A
                     return document
                 await send(document)
             raise RpcError(types.INTERNAL_ERROR, "the gateway closed the stream before it answered")
-        answered = msgspec.json.decode(await reply.read())
+        answered = payloads.typed(await reply.read(), Any)
     except (aiohttp.ClientError, OSError, msgspec.DecodeError) as error:
         raise RpcError(types.INTERNAL_ERROR, f"the gateway's response was lost: {error}") from error
     if not isinstance(answered, dict) or "jsonrpc" not in answered:
@@ -84,4 +85,4 @@ async def _events(reply: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]
         *lines, buffer = buffer.split(b"\n")
         for line in lines:
             if line.startswith(b"data: "):
-                yield msgspec.json.decode(line.removeprefix(b"data: "))
+                yield payloads.typed(line.removeprefix(b"data: "), dict[str, Any])

@@ -7,6 +7,7 @@ import msgspec
 
 from gateway import errors
 from gateway.errors import FieldError, GatewayError, UpstreamFault
+from gateway.foundation import payloads
 
 #: errors for responses without an error code of the gateway, such as those of a proxy
 _BY_STATUS: Mapping[int, type[GatewayError]] = {
@@ -57,8 +58,8 @@ def retry_after(headers: Mapping[str, str]) -> int | None:
 
 def _document(body: bytes) -> dict[str, Any]:
     try:
-        document = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        document = payloads.typed(body, Any)
+    except msgspec.DecodeError:
         return {}
     return document if isinstance(document, dict) else {}
 

@@ -21,6 +21,8 @@ from gateway.client.settings import ClientSettings
 from gateway.contract.members import PageOf
 from gateway.contract.oauth import TOKEN
 from gateway.errors import GatewayError, RequestError, Unauthorized, Unavailable
+from gateway.foundation import payloads
+from gateway.foundation.aio.bodies import read_body
 from gateway.foundation.aio.clock import CLOCK
 
 T = TypeVar("T")
@@ -73,7 +75,7 @@ class ApiResponse:
     body: bytes
 
     def into(self, model: type[Model]) -> Model:
-        return msgspec.json.decode(self.body, type=model)
+        return payloads.typed(self.body, model)
 
 
 @dataclass(slots=True)
@@ -291,7 +293,7 @@ async def _successful(response: aiohttp.ClientResponse) -> aiohttp.ClientRespons
         return response
     async with response:
         try:
-            body = await response.content.read(_PROBLEM_BYTES)
+            body = await read_body(response.content, _PROBLEM_BYTES)
         except (aiohttp.ClientError, OSError) as error:
             raise connection_lost(error) from error
     refusal = error_of(response.status, response.headers, body)

@@ -721,9 +721,9 @@ class SyncGateway(Synchronous[Gateway]):
         intent: str | None = None,
         idempotency_key: str | None = None,
     ) -> SyncJob:
-        """Collect all pages of a list or search into a file, `ndjson` or `csv`; `job.download` saves the file.
+        """Collect all pages of a list or search into a file; `job.download` saves it.
 
-        `select` names the columns of a CSV file.
+        `file` is `ndjson`, `csv`, or `csv-bom` for Excel; `select` names the columns of a CSV file.
         """
         return SyncJob(
             self._loop.run(

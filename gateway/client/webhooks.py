@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import Any
 
-import msgspec
 from standardwebhooks.webhooks import Webhook as Signature
 from standardwebhooks.webhooks import WebhookVerificationError
 
@@ -19,6 +18,7 @@ from gateway.contract.events import (
     WebhookView,
 )
 from gateway.errors import Unauthorized
+from gateway.foundation import payloads
 
 _PATH = "/api/v1/webhooks"
 #: maximum items of a page
@@ -37,7 +37,7 @@ def verify(body: bytes, headers: Mapping[str, str], secret: str | Sequence[str])
         except (WebhookVerificationError, ValueError) as error:
             reason = error
         else:
-            return msgspec.json.decode(body, type=_Delivered)
+            return payloads.typed(body, _Delivered)
     raise Unauthorized(f"the delivery's signature is not valid: {reason}")
 
 

@@ -60,7 +60,7 @@ class SealedAuthorizer:
         #: the credentials that were read with the record
         self._secret = secret
         self._mark_needs_reauth = mark_needs_reauth
-        self._method = catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
+        self._method = catalog.served(record.kind).spec.authentication[record.auth_method or ""]
         self._record = record
         self._headers: Mapping[str, str] | None = None
         #: the version of the credentials in the headers
@@ -151,6 +151,7 @@ class ConnectorResolver:
     async def _resolve(self, key: tuple[UUID, UUID]) -> ResolvedConnector:
         now, generation = time.monotonic(), self._resolving.generation
         stored, secret = await self._store.open(*key)
+        _require_method(self._catalog.served(stored.kind).spec, stored)
         record = await self._authorizers.ensure_token_variables(stored)
         resolved = self.resolve(record, secret if record is stored else None)
         if generation != self._resolving.generation:
@@ -163,7 +164,7 @@ class ConnectorResolver:
 
     def resolve(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> ResolvedConnector:
         """The engine's connector for a record, with its credentials if they were read with it."""
-        kind = self._catalog.kind(record.kind)
+        kind = self._catalog.served(record.kind)
         _require_environment(kind.spec, record, self._upstreams.overrides.get(record.kind))
         scope = RateScope.of_connector(kind.spec, record.id)
         connector = self._upstreams.connector(
@@ -180,6 +181,16 @@ class ConnectorResolver:
         """Forget every connector, because notifications may have been missed."""
         self._resolving.forget()
         self._cached.clear()
+
+
+def _require_method(spec: ConnectorSpec, record: ConnectorRecord) -> None:
+    """Raise ConnectorNotReady if the kind no longer has the row's authentication method."""
+    if record.auth_method is not None and record.auth_method not in spec.authentication:
+        step = "PATCH credentials of another method"
+        raise ConnectorNotReady(
+            f"the kind {spec.kind} no longer has the authentication method {record.auth_method}; {step}",
+            extra={"connector_status": record.status.value, "next_step": step},
+        )
 
 
 def _require_environment(spec: ConnectorSpec, record: ConnectorRecord, override: URL | None) -> None:

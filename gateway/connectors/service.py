@@ -91,7 +91,7 @@ class ConnectorService:
     ) -> None:
         self._audit = audit
         self._begin_copies = begin_copies
-        self._access = ConnectorAccess(store, identity)
+        self._access = ConnectorAccess(store, identity, catalog)
         self._app_of = app_of
         self._catalog = catalog
         self._store = store
@@ -255,6 +255,8 @@ class ConnectorService:
         changed |= _members("credentials", credentials or {})
         with self._audit.record("connector.update", caller, connector_id=record.id, changed=changed) as entry:
             entry.kind, entry.target = record.kind, str(record.id)
+            if credentials is not None or status is ConnectorStatus.ACTIVE:
+                self._catalog.served(record.kind)
             if credentials is not None:
                 verified = await self.verify_change(record, credentials)
                 change |= credentials_change(record, verified)

@@ -58,7 +58,7 @@ async def open_connectors(
     for ignored in ignored_variables({*catalog.kinds, *catalog.refused}):
         log.warning("%s", ignored)
     store = ConnectorStore(database, vault)
-    access = ConnectorAccess(store, identity)
+    access = ConnectorAccess(store, identity, catalog)
     async with AsyncExitStack() as stack:
         limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
         transport = Transport(

@@ -76,10 +76,16 @@ _LATEST_OF_EACH_KIND = f"""
     )
     ORDER BY connectors.kind, connectors.created_at, connectors.id
 """
-_COUNT = f"""
-    SELECT status, count(*) AS connectors FROM connectors
-    WHERE organization_id = $1 AND deleted_at IS NULL AND {_IN_WORKSPACES.format("$2")} GROUP BY status
+# The status as callers see it; the argument has the kinds that are served, null if all are.
+_STATUS = """
+    (CASE WHEN connectors.status <> 'disabled' AND connectors.kind <> ALL ({}::text[])
+     THEN 'unserved' ELSE connectors.status END)
 """
+_COUNT = f"""
+    SELECT {_STATUS.format("$3")} AS status, count(*) AS connectors FROM connectors
+    WHERE organization_id = $1 AND deleted_at IS NULL AND {_IN_WORKSPACES.format("$2")} GROUP BY 1
+"""
+_COUNT_BY_KIND = "SELECT kind, count(*) AS connectors FROM connectors WHERE deleted_at IS NULL GROUP BY kind"
 _SECRET = """
     SELECT key_id, wrapped_key, sealed, expires_at, version, kind, environment::text AS environment
     FROM connector_secrets JOIN connectors ON connectors.id = connector_id
@@ -255,7 +261,10 @@ class ConnectorStore:
         where.add("workspaces.name = ANY ({}::text[])", selection.workspaces)
         where.add("connectors.name = {}", selection.name)
         where.add("connectors.kind = {}", selection.kind)
-        where.add("connectors.status = {}", selection.status)
+        if selection.served is None:
+            where.add("connectors.status = {}", selection.status)
+        else:
+            where.add(f"{_STATUS} = {{}}", selection.served, selection.status)
         where.add(_CONTAINING, selection.containing)
         where.add("connectors.id = ANY ({}::uuid[])", selection.ids)
         where.add("(connectors.created_at, connectors.id) > ({}, {})", *(after or (None, None)))
@@ -273,12 +282,20 @@ class ConnectorStore:
         return [record_in(row) for row in rows]
 
     async def count(
-        self, organization_id: UUID, workspaces: Collection[str] | None = None
+        self,
+        organization_id: UUID,
+        workspaces: Collection[str] | None = None,
+        served: Collection[str] | None = None,
     ) -> dict[ConnectorStatus, int]:
-        """The number of connectors by status."""
+        """The number of connectors by status; those of kinds that are not in `served` are `unserved`."""
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_COUNT, organization_id, workspaces)
+            rows = await connection.fetch(_COUNT, organization_id, workspaces, served)
         return dict.fromkeys(ConnectorStatus, 0) | {ConnectorStatus(row["status"]): row["connectors"] for row in rows}
+
+    async def count_by_kind(self) -> dict[str, int]:
+        """The number of connectors of all organizations, by kind."""
+        async with self._database.system() as connection:
+            return {row["kind"]: row["connectors"] for row in await connection.fetch(_COUNT_BY_KIND)}
 
     async def secret(self, organization_id: UUID, connector_id: UUID) -> Secret:
         """The current credentials; raises NotFound."""

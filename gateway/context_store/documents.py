@@ -1,14 +1,18 @@
 """Records as JSON bytes, which are parsed only if necessary."""
 
 import hashlib
-import json
-import math
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
+from gateway.foundation import payloads
+
+#: a larger integer is in no double
+_LARGEST = int(sys.float_info.max)
+#: levels of a cleaned record; those below are null
+_DEPTH = 100
 
 #: a tree of the members to select; an empty one selects the whole value
 Projection = dict[str, "Projection"]
@@ -32,11 +36,11 @@ def projection(paths: Sequence[tuple[str, ...]]) -> Projection:
 
 def projected(document: str, tree: Projection) -> msgspec.Raw:
     """The record with the selected members only; in an array, those of each element."""
-    members = _MEMBERS.decode(document)
+    members = payloads.members(document.encode())
     return msgspec.Raw(
         msgspec.json.encode(
             {
-                name: _pruned(msgspec.json.decode(members[name]), inside) if inside else members[name]
+                name: _pruned(payloads.value(members[name]), inside) if inside else members[name]
                 for name, inside in tree.items()
                 if name in members
             }
@@ -49,9 +53,7 @@ def cleaned(document: bytes) -> bytes:
 
     Such a character becomes U+FFFD, so that one malformed record does not stop the synchronization of the others.
     """
-    value = json.loads(document.decode("utf-8", "replace"), parse_float=_finite, parse_int=_finite_int)
-    text = json.dumps(_without_nul(value), ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace").encode()
+    return msgspec.json.encode(_storable(payloads.value(document.decode("utf-8", "replace").encode())))
 
 
 def _pruned(value: Any, tree: Projection) -> Any:
@@ -62,19 +64,12 @@ def _pruned(value: Any, tree: Projection) -> Any:
     return {name: _pruned(value[name], inside) for name, inside in tree.items() if name in value}
 
 
-def _without_nul(value: Any) -> Any:
+def _storable(value: Any, depth: int = _DEPTH) -> Any:
     if isinstance(value, str):
-        return value.replace("\0", "\ufffd")
-    if isinstance(value, list):
-        return [_without_nul(element) for element in value]
-    if isinstance(value, dict):
-        return {_without_nul(name): _without_nul(member) for name, member in value.items()}
-    return value
-
-
-def _finite(text: str) -> float | None:
-    return number if math.isfinite(number := float(text)) else None
-
-
-def _finite_int(text: str) -> int | None:
-    return int(text) if len(text) <= 300 else None
+        return payloads.storable(value)
+    if isinstance(value, list) and depth:
+        return [_storable(element, depth - 1) for element in value]
+    if isinstance(value, dict) and depth:
+        return {payloads.storable(name): _storable(member, depth - 1) for name, member in value.items()}
+    is_storable = value is None or isinstance(value, float) or (isinstance(value, int) and abs(value) <= _LARGEST)
+    return value if is_storable else None

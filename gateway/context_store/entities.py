@@ -30,7 +30,7 @@ REGISTER = """
 """
 COLUMNS = """
     id, connector_id, organization_id, entity, layout::text, common::text, records, generation, cursor, sweep_cursor,
-    status, error::text, last_synced_at, next_sync_at
+    status, error::text, last_synced_at, next_sync_at, incomplete, held_deletions
 """
 FIND = f"SELECT {COLUMNS} FROM context_entities WHERE connector_id = $1 AND entity = $2"
 LIST = f"SELECT {COLUMNS} FROM context_entities WHERE connector_id = $1 ORDER BY entity"
@@ -45,11 +45,14 @@ BEGIN = """
     RETURNING generation
 """
 CHECKPOINT = "UPDATE context_entities SET cursor = $2 WHERE id = $1"
+RESTART = "UPDATE context_entities SET cursor = NULL, sweep_cursor = NULL WHERE id = $1"
 CHECKPOINT_SWEEP = "UPDATE context_entities SET sweep_cursor = $2 WHERE id = $1 AND generation = $3"
 FINISH = """
     UPDATE context_entities
     SET status = 'ready', error = NULL, last_synced_at = $2, next_sync_at = $3,
-        sweep_cursor = CASE WHEN $4 THEN NULL ELSE sweep_cursor END
+        sweep_cursor = CASE WHEN $4 THEN NULL ELSE sweep_cursor END,
+        incomplete = CASE WHEN $4 THEN $5 ELSE COALESCE(incomplete, $5) END,
+        held_deletions = COALESCE($6, held_deletions)
     WHERE id = $1
 """
 FAIL = "UPDATE context_entities SET status = 'failed', error = $2::text::jsonb, next_sync_at = $3 WHERE id = $1"
@@ -96,6 +99,10 @@ class StoredEntity:
     error: Mapping[str, Any] | None
     last_synced_at: datetime | None
     next_sync_at: datetime | None
+    #: why the copy lacks records; None if it lacks none
+    incomplete: str | None
+    #: records of a large deletion that waits until the next run confirms it
+    held_deletions: int
 
 
 async def register(
@@ -130,6 +137,11 @@ async def checkpoint(connection: Connection, entity: StoredEntity, cursor: str |
     await connection.execute(CHECKPOINT, entity.id, cursor)
 
 
+async def restart(connection: Connection, entity: StoredEntity) -> None:
+    """Forget where reads start, so that the next run reads everything from the beginning."""
+    await connection.execute(RESTART, entity.id)
+
+
 async def checkpoint_sweep(connection: Connection, entity: StoredEntity, generation: int, cursor: str) -> None:
     """Store the sweep's progress, unless another sweep has begun since."""
     await connection.execute(CHECKPOINT_SWEEP, entity.id, cursor, generation)
@@ -143,9 +155,15 @@ async def finish(
     next_sync_at: datetime | None,
     full: bool,
     is_changed: bool = True,
+    missing: str | None = None,
+    held: int | None = 0,
 ) -> None:
-    """End a successful run: the copy has the application's records as of `as_of`."""
-    await connection.execute(FINISH, entity.id, as_of, next_sync_at, full)
+    """End a successful run: the copy has the application's records as of `as_of`.
+
+    `missing`: why the run has not read all of them; only a full run that has clears an earlier reason. `held`: records
+    whose deletion waits; None if the run decided nothing about deletions.
+    """
+    await connection.execute(FINISH, entity.id, as_of, next_sync_at, full, missing, held)
     if is_changed:
         await finalize(connection, entity)
 

@@ -27,7 +27,7 @@ LOAD_FAST = "SET LOCAL synchronous_commit = off"
 LOCK = "SELECT generation FROM context_entities WHERE id = $1 FOR NO KEY UPDATE"
 
 STORED = """
-    SELECT id, digest, deleted_at IS NULL AS is_live, observed_at > $3 AS is_newer
+    SELECT id, digest, deleted_at IS NULL AS is_live, observed_at > $3 AS is_newer, absent_in IS NOT NULL AS is_absent
     FROM context_records WHERE entity_id = $1 AND id = ANY ($2::text[])
 """
 # Without `OFFSET 0`, PostgreSQL would parse each text once for every use of the document.
@@ -46,7 +46,7 @@ WRITE = f"""{ADD}
     ON CONFLICT (entity_id, id) DO UPDATE SET
         document = EXCLUDED.document, digest = EXCLUDED.digest, json_text = EXCLUDED.json_text,
         key_a = EXCLUDED.key_a, key_b = EXCLUDED.key_b, key_n = EXCLUDED.key_n,
-        generation = EXCLUDED.generation, observed_at = EXCLUDED.observed_at, deleted_at = NULL
+        generation = EXCLUDED.generation, observed_at = EXCLUDED.observed_at, deleted_at = NULL, absent_in = NULL
 """
 MARK_SEEN = """
     INSERT INTO context_marks (entity_id, organization_id, generation, id)
@@ -68,17 +68,10 @@ TOMBSTONE = """
     SELECT $1, $2, $3, $4, id, '{}', now() FROM unnest($5::text[]) AS id
     ON CONFLICT (entity_id, id) DO UPDATE SET
         document = '{}', json_text = NULL, digest = NULL, key_a = NULL, key_b = NULL, key_n = NULL,
-        observed_at = EXCLUDED.observed_at, deleted_at = EXCLUDED.deleted_at
+        observed_at = EXCLUDED.observed_at, deleted_at = EXCLUDED.deleted_at, absent_in = NULL
     WHERE r.deleted_at IS NULL AND r.observed_at <= EXCLUDED.observed_at
 """
-UNSEEN = """
-    SELECT id FROM context_records AS r
-    WHERE entity_id = $1 AND generation < $2 AND deleted_at IS NULL AND observed_at <= $4
-      AND NOT EXISTS (SELECT FROM context_marks AS m
-                      WHERE m.entity_id = r.entity_id AND m.generation = $2 AND m.id = r.id)
-    LIMIT $3
-"""
-CLEAR_SEEN = "DELETE FROM context_marks WHERE entity_id = $1 AND generation <= $2"
+SEEN_AGAIN = "UPDATE context_records SET absent_in = NULL WHERE entity_id = $1 AND id = ANY ($2::text[])"
 DELETE_TOMBSTONES = """
     DELETE FROM context_records WHERE (entity_id, id) IN (
         SELECT entity_id, id FROM context_records
@@ -150,34 +143,7 @@ async def mark_deleted(
 ) -> int:
     """Replace records by tombstones; returns the number of records that existed."""
     async with connection.transaction():
-        return await _tombstone(connection, entity, ids, observed_at or CLOCK.now())
-
-
-async def sweep(connection: Connection, entity: StoredEntity, generation: int, *, began_at: datetime) -> int:
-    """Delete records that a complete sweep has not seen, except those written since it began; returns their number."""
-    tombstoned = 0
-    while True:
-        async with connection.transaction():
-            await _lock(connection, entity)
-            ids = await unseen(connection, entity, generation, BATCH_ROWS, began_at=began_at)
-            tombstoned += await _tombstone(connection, entity, ids, CLOCK.now())
-        if len(ids) < BATCH_ROWS:
-            break
-    await connection.execute(CLEAR_SEEN, entity.id, generation, timeout=TIMEOUT)
-    return tombstoned
-
-
-async def unseen(
-    connection: Connection, entity: StoredEntity, generation: int, limit: int, *, began_at: datetime
-) -> list[str]:
-    """Ids of records that a sweep has not seen; those written since it began count as seen."""
-    rows = await connection.fetch(UNSEEN, entity.id, generation, limit, began_at, timeout=TIMEOUT)
-    return [row["id"] for row in rows]
-
-
-async def mark_seen(connection: Connection, entity: StoredEntity, generation: int, ids: Sequence[str]) -> None:
-    """Mark records as seen by a sweep."""
-    await connection.execute(MARK_SEEN, entity.id, entity.organization_id, generation, list(ids), timeout=TIMEOUT)
+        return await tombstone(connection, entity, ids, observed_at or CLOCK.now())
 
 
 async def drop_unused_terms(connection: Connection, entity: StoredEntity) -> None:
@@ -217,7 +183,7 @@ async def _write(
     sweep_generation: int | None,
     observed_at: datetime,
 ) -> Written:
-    generation = await _lock(connection, entity)
+    generation = await lock(connection, entity)
     digests = {id_: digest(document) for id_, document in batch.items()}
     stored = await connection.fetch(STORED, entity.id, list(batch), observed_at, timeout=TIMEOUT)
     live = {row["id"] for row in stored if row["is_live"]}
@@ -239,6 +205,8 @@ async def _write(
         await _add_events(connection, entity, created=created, updated=[id_ for id_ in changed if id_ in live])
     if sweep_generation is not None and same:
         await connection.execute(MARK_SEEN, *head, list(same), timeout=TIMEOUT)
+    if again := [row["id"] for row in stored if row["is_absent"]]:
+        await connection.execute(SEEN_AGAIN, entity.id, again, timeout=TIMEOUT)
     return Written(len(created), len(changed) - len(created), len(same))
 
 
@@ -274,8 +242,9 @@ async def _insert(
     await word_index.enqueue(connection, entity, list(changed))
 
 
-async def _tombstone(connection: Connection, entity: StoredEntity, ids: Sequence[str], observed_at: datetime) -> int:
-    generation = await _lock(connection, entity)
+async def tombstone(connection: Connection, entity: StoredEntity, ids: Sequence[str], observed_at: datetime) -> int:
+    """As `mark_deleted`, within the caller's transaction."""
+    generation = await lock(connection, entity)
     stored = await connection.fetch(STORED, entity.id, list(ids), observed_at, timeout=TIMEOUT)
     live = [row["id"] for row in stored if row["is_live"] and not row["is_newer"]]
     head = (entity.id, entity.organization_id, generation, observed_at)
@@ -291,7 +260,7 @@ async def _add_events(connection: Connection, entity: StoredEntity, **changes: S
     await add_record_events(connection, entity.organization_id, entity.connector_id, entity.entity, **changes)
 
 
-async def _lock(connection: Connection, entity: StoredEntity) -> int:
+async def lock(connection: Connection, entity: StoredEntity) -> int:
     """Lock the entity against other writers until the transaction ends; returns the current generation."""
     generation = await connection.fetchval(LOCK, entity.id, timeout=TIMEOUT)
     if generation is None:

@@ -4,11 +4,10 @@ import asyncio
 from collections.abc import Sequence
 from uuid import UUID
 
-import msgspec
-
 from gateway.context_store import term_dictionary
 from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.layout import Tokenizer
+from gateway.foundation import payloads
 from gateway.foundation.db.pool import Connection
 
 #: rows that are tokenized without a pause
@@ -97,6 +96,6 @@ async def _tokenized(tokenizer: Tokenizer, documents: Sequence[str]) -> list[str
     for start in range(0, len(documents), PAUSE_ROWS):
         await asyncio.sleep(0)
         tokenized += [
-            tokenizer.terms(msgspec.json.decode(document)) for document in documents[start : start + PAUSE_ROWS]
+            tokenizer.terms(payloads.value(document.encode())) for document in documents[start : start + PAUSE_ROWS]
         ]
     return tokenized

@@ -17,7 +17,8 @@ class SearchMetaView(Struct, frozen=True, kw_only=True):
     took_ms: Annotated[int, member("Duration of the search in milliseconds.", 4)]
     as_of: Annotated[Time | None, member("When the copy was last synchronized.")]
     total_synced: Annotated[int, member("The number of records in the copy.", 1204)]
-    synchronized: Annotated[bool, member("Whether the copy was ever complete.", True)]
+    synchronized: Annotated[bool, member("Whether the copy was ever loaded.", True)]
+    complete: Annotated[bool, member("Whether the copy has all records as of `as_of`.", True)]
 
 
 class SearchResultView(Struct, frozen=True):
@@ -63,7 +64,8 @@ class Answer(Struct, frozen=True, omit_defaults=True, kw_only=True):
         member("Of lists and searches: the params of the call for the next page; null on the last page.", {"page": 2}),
     ] = None
     incomplete: Annotated[
-        str | None, member("Of lists: why the application does not return the remaining records.")
+        str | None,
+        member("Of lists: why records are missing or may be missing, and what to do; null `next` is then not the end."),
     ] = None
     meta: Annotated[
         Mapping[str, Any] | None,

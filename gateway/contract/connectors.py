@@ -29,6 +29,8 @@ class ConnectorStatus(StrEnum):
     NEEDS_REAUTH = "needs_reauth"
     #: disabled by its owner
     DISABLED = "disabled"
+    #: no process serves its kind; never stored, because it depends on the specs of the process
+    UNSERVED = "unserved"
 
 
 class CopyStatus(StrEnum):
@@ -113,6 +115,8 @@ class ConnectorSelection(Struct, frozen=True, kw_only=True):
     ids: Collection[UUID] | None = None
     #: names of the workspaces whose connectors are included; None for all
     workspaces: Collection[str] | None = None
+    #: names of the kinds that are served, for `status`; None if every kind is
+    served: Collection[str] | None = None
 
 
 class UnhealthyView(Struct, frozen=True):
@@ -130,7 +134,7 @@ class Health(Struct, frozen=True, omit_defaults=True):
     reason: Annotated[UnhealthyView | None, member("Of an unhealthy connector: the error that a call would get.")] = (
         None
     )
-    message: Annotated[str | None, member("Of an unhealthy connector: what is wrong.")] = None
+    message: Annotated[str | None, member("What is wrong, or that the kind has no health check.")] = None
 
     @property
     def is_healthy(self) -> bool:
@@ -142,7 +146,12 @@ class FreshnessView(Struct, frozen=True, kw_only=True):
 
     status: Annotated[CopyStatus, member("The state of the copy.", "ready")]
     records: Annotated[int, member("The number of records.", 1204)]
-    synchronized: Annotated[bool, member("Whether the copy was ever complete.", True)]
+    synchronized: Annotated[bool, member("Whether the copy was ever loaded.", True)]
+    complete: Annotated[bool, member("Whether the last full synchronization read all records.", True)]
+    reason: Annotated[str | None, member("Why the copy is not complete.")]
+    held_deletions: Annotated[
+        int, member("Records of a large deletion that waits until the next synchronization confirms it.", 0)
+    ]
     last_synced_at: Annotated[Time | None, member("When the copy was last synchronized.", TIME)]
     next_sync_at: Annotated[Time | None, member("When the copy is synchronized next.", TIME)]
     age_seconds: Annotated[int | None, member("Seconds since the last synchronization.", 41)]

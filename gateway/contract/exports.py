@@ -15,6 +15,13 @@ class FileFormat(StrEnum):
     NDJSON = "ndjson"
     #: RFC 4180, with a header
     CSV = "csv"
+    #: CSV with a byte order mark, which Excel needs to read UTF-8
+    CSV_BOM = "csv-bom"
+
+    @property
+    def extension(self) -> str:
+        """The end of the file's name."""
+        return self.partition("-")[0]
 
 
 class OutputView(Struct, frozen=True):

@@ -60,7 +60,14 @@ class AuditEntryView(Struct, frozen=True, kw_only=True):
     changed: Annotated[
         list[str], member("The names of the members that were written, never their values.", ["ticket.status"])
     ]
-    outcome: Annotated[str, member("`succeeded`, `accepted`, or an error code.", "succeeded")]
+    outcome: Annotated[
+        str,
+        member(
+            "`succeeded`, an error code, `unknown` for a write that may have been done, or `accepted` for a job; its "
+            "end adds an entry with its status.",
+            "succeeded",
+        ),
+    ]
     intent: Annotated[str | None, member("The caller's reason.")]
     request_id: Annotated[str | None, member("The request's id.", "5e1f0c3d")]
     took_ms: Annotated[int | None, member("Duration in milliseconds.", 41)]
@@ -125,6 +132,10 @@ class WorkInProgressView(Struct, frozen=True, kw_only=True):
     waiting: Annotated[int, member("Jobs that wait for their next attempt or for the application's limits.", 0)]
     copies: Annotated[int, member("Entities with a synchronized copy.", 9)]
     failed: Annotated[int, member("Entities whose last synchronization failed.", 0)]
+    incomplete: Annotated[int, member("Entities whose copy lacks records.", 0)]
+    held_deletions: Annotated[
+        int, member("Records of large deletions that wait until the next synchronization confirms them.", 0)
+    ]
     oldest_synced_at: Annotated[Time | None, member("When the oldest copy was synchronized.", TIME)]
 
 

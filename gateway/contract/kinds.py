@@ -33,6 +33,8 @@ class PagingStyle(StrEnum):
     LINK = "link"
     #: the id of the last record goes into a param of the next request
     LAST_ID = "last_id"
+    #: the spec does not say how: a list that may have more records says so in `incomplete`
+    UNKNOWN = "unknown"
 
 
 PARAMS_SCHEMA = {"type": "object", "properties": {"ticket_id": {"type": "integer"}}, "required": ["ticket_id"]}
@@ -40,18 +42,19 @@ _EFFECT = "The effect of running it twice."
 
 
 class SunsetView(Struct, frozen=True, kw_only=True):
-    """The date on which a part of the application is switched off."""
+    """A part of the application that it has deprecated."""
 
-    sunset: Annotated[str | None, member("The first day without it.", format="date")] = None
+    sunset: Annotated[str | None, member("The first day without it; null if none is named.", format="date")] = None
     deprecated: Annotated[str | None, member("The day since which it is deprecated.", format="date")] = None
     replacement: Annotated[str | None, member("Its replacement.")] = None
     documentation_url: Annotated[str | None, member("The application's own page about it.")] = None
 
 
 class DeprecatedPathView(SunsetView, frozen=True, kw_only=True):
-    """Paths of the application that are switched off."""
+    """Paths of the application, or operations, that it has deprecated."""
 
-    path: Annotated[str, member("The beginning of the paths.")]
+    path: Annotated[str | None, member("The beginning of the paths; null if it is about `operations`.")] = None
+    operations: Annotated[list[str], member("The operations.", [])] = []
 
 
 class CredentialView(Struct, frozen=True):
@@ -68,7 +71,7 @@ class VariableView(Struct, frozen=True, kw_only=True):
 
     description: Annotated[str, member("What it is.", "The account's subdomain.")]
     required: Annotated[bool, member("Whether it is required.", True)]
-    type: Annotated[Literal["dns_label", "host", "origin"], member("Its format.")]
+    type: Annotated[Literal["dns_label", "host", "origin", "text"], member("Its format.")]
     example: Annotated[str | None, member("An example.", "acme")]
     default: Annotated[str | None, member("The value when it is left out.")]
 
@@ -96,7 +99,7 @@ class KindMembers(Struct, frozen=True, kw_only=True):
     auth_methods: Annotated[list[AuthMethodView], member("How a connector can authenticate.")]
     environment: Annotated[dict[str, VariableView], member("The variables that are not secret, by name.")]
     oauth: Annotated[bool, member("Whether a person's consent can create a connector.", True)]
-    deprecations: Annotated[list[DeprecatedPathView], member("Paths of the application that are switched off.", [])]
+    deprecations: Annotated[list[DeprecatedPathView], member("Parts of the application that it has deprecated.", [])]
     docs_skill_id: Annotated[str, member("`id` of GET /api/v1/skills/docs.", "support-desk")]
 
 
@@ -114,9 +117,11 @@ class PagingView(Struct, frozen=True, kw_only=True):
     """How a list is paged."""
 
     style: Annotated[PagingStyle, member("How the next page is requested.", "page")]
-    param: Annotated[str, member("The param for the next page.", "page")]
+    param: Annotated[str | None, member("The param for the next page; null if it is unknown.", "page")]
     size: Annotated[str | None, member("The param for the page size.", "per_page")]
-    next: Annotated[str, member("The member of Meta that goes into `param`.", "next_page")]
+    next: Annotated[
+        str | None, member("The member of Meta that goes into `param`; null if it is unknown.", "next_page")
+    ]
     has_more: Annotated[str | None, member("The member of Meta that is true while there is a next page.")]
     max_pages: Annotated[int | None, member("The maximum number of pages.", 100)]
     incomplete: Annotated[str | None, member("The member of Meta that says that the list is incomplete.")]

@@ -2,20 +2,23 @@
 
 import os
 import sys
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import cast
 
-from gateway.embedded import UNUSABLE_SETTINGS
+from gateway.embedded import UNUSABLE_SETTINGS, StartupError
 from gateway.embedded.address import Address, accepts
 from gateway.embedded.program import Program
 from gateway.sandbox.app import OWN_PATH
 from gateway.sandbox.kinds import APPLICATIONS
-from gateway.settings import Settings, name_in_variables
+from gateway.settings import MAX_PORT, Settings, name_in_variables
 
 #: seconds added to the grace of a front end or worker, for stores that do not respond while it closes them
 _EXTRA_GRACE = 10.0
+_METRICS = "GATEWAY_METRICS_BIND"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,12 +97,12 @@ def sandbox_settings(kinds: Iterable[str], sandbox: Address) -> dict[str, str]:
 def front_ends(options: UpOptions, environment: Mapping[str, str]) -> list[Program]:
     """The front ends; several share one port, and the system distributes the connections."""
     arguments = ("serve", "--reuse-port") if options.front_ends > 1 else ("serve",)
-    return _numbered("gateway", options.front_ends, (*options.command, *arguments), environment)
+    return _numbered("gateway", options.front_ends, (*options.command, *arguments), environment, 0)
 
 
 def workers(options: UpOptions, environment: Mapping[str, str]) -> list[Program]:
     """The workers."""
-    return _numbered("worker", options.workers, (*options.command, "worker"), environment)
+    return _numbered("worker", options.workers, (*options.command, "worker"), environment, options.front_ends)
 
 
 def sandbox_program(options: UpOptions, sandbox: Address) -> Program:
@@ -117,9 +120,32 @@ def sandbox_program(options: UpOptions, sandbox: Address) -> Program:
     )
 
 
-def _numbered(role: str, count: int, argv: tuple[str, ...], environment: Mapping[str, str]) -> list[Program]:
+def require_metrics_ports(bind: str | None, processes: int) -> None:
+    """Raise StartupError if the ports after that of `GATEWAY_METRICS_BIND` do not suffice for the processes."""
+    if bind and int(bind.rpartition(":")[2]) + processes - 1 > MAX_PORT:
+        raise StartupError(
+            f"GATEWAY_METRICS_BIND is {bind}, but {processes} processes need a port each. Choose a lower port."
+        )
+
+
+def _numbered(
+    role: str, count: int, argv: tuple[str, ...], environment: Mapping[str, str], earlier: int
+) -> list[Program]:
+    """`count` programs, after `earlier` ones of another role."""
     grace = (
         float(environment.get("GATEWAY_SHUTDOWN_GRACE", Settings.model_fields["shutdown_grace"].default)) + _EXTRA_GRACE
     )
-    program = partial(Program, role=role, argv=argv, env=environment, grace=grace, unusable_status=UNUSABLE_SETTINGS)
-    return [program(name=f"{role}-{number}") for number in range(1, count + 1)]
+    program = partial(Program, role=role, argv=argv, grace=grace, unusable_status=UNUSABLE_SETTINGS)
+    return [
+        program(name=f"{role}-{number}", env=_with_metrics_port(environment, earlier + number - 1))
+        for number in range(1, count + 1)
+    ]
+
+
+def _with_metrics_port(environment: Mapping[str, str], index: int) -> Mapping[str, str]:
+    """The environment of a process: each has a port of its own for metrics, counted up from `GATEWAY_METRICS_BIND`."""
+    host, _, port = environment.get(_METRICS, "").rpartition(":")
+    if index == 0 or not port.isdecimal() or int(port) == 0:
+        return environment
+    # Changes of the shared environment stay visible.
+    return ChainMap({_METRICS: f"{host}:{int(port) + index}"}, cast(dict[str, str], environment))

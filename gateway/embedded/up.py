@@ -30,6 +30,7 @@ from gateway.embedded.redis import EmbeddedRedis
 from gateway.embedded.server import LocalServer
 from gateway.embedded.spec_watch import changes
 from gateway.embedded.supervisor import Supervisor
+from gateway.foundation.saving.special_files import is_special
 
 logger = logging.getLogger(__name__)
 
@@ -96,6 +97,8 @@ class _Up:
             return
         if not self._options.ready_file.parent.is_dir():
             raise StartupError(f"--ready-file {self._options.ready_file}: create its directory first.")
+        if is_special(self._options.ready_file):
+            raise StartupError(f"--ready-file {self._options.ready_file} is no regular file; choose another path.")
         self._options.ready_file.unlink(missing_ok=True)
         self._resources.callback(self._options.ready_file.unlink, missing_ok=True)
 

@@ -9,6 +9,7 @@ lease of a webhook (SKIP LOCKED, a fence on every write) is the same mechanism, 
 import asyncio
 import contextlib
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from uuid import UUID
 
@@ -17,7 +18,7 @@ import msgspec
 from gateway.errors import CursorExpired, GatewayError, InvalidParams, Unavailable
 from gateway.events.feed import Feed
 from gateway.events.model import Event
-from gateway.events.sender import TIMEOUT, Sender
+from gateway.events.sender import Sender
 from gateway.events.store import MAX_PENDING, ClaimedWebhook, WebhookStore
 from gateway.events.webhook import (
     GONE,
@@ -33,10 +34,10 @@ from gateway.foundation.aio.clock import CLOCK
 
 log = logging.getLogger(__name__)
 
-#: seconds after which a turn starts no further attempt
+#: seconds after the claim from which a turn starts no further attempt
 _TURN = 5.0
-#: seconds of its lease, which must last for the last attempt and its result
-_LEASE = _TURN + TIMEOUT + 5.0
+#: seconds that leases last without a renewal, and between renewals
+_LEASE, RENEWAL = 8.0, 2.5
 #: maximum events that a turn reads from the feed
 _WINDOW = 64
 #: concurrent requests of a turn
@@ -75,7 +76,8 @@ class Deliverer:
         self._reading = asyncio.Semaphore(_READERS)
         #: organizations with an active webhook, so that other organizations' events are ignored; None if unknown
         self._subscribed: set[str] | None = None
-        self._turns: set[asyncio.Task[None]] = set()
+        #: turns in progress, with their organizations
+        self._turns: dict[asyncio.Task[None], UUID] = {}
 
     def on_event(self, organization_id: str) -> None:
         """Events were added to an organization's feed."""
@@ -96,19 +98,25 @@ class Deliverer:
         self._woken.clear()
         if self._subscribed is None:
             self._subscribed = await self._store.subscribed()
-        free = _TURNS - len(self._turns)
-        claimed = await self._store.claim(self._worker, _LEASE, free) if free else []
+        ends_at = asyncio.get_running_loop().time() + _TURN
+        busy = Counter(self._turns.values())
+        claimed = await self._store.claim(self._worker, _LEASE, _TURNS, busy) if len(self._turns) < _TURNS else []
         for each in claimed:
-            task = asyncio.create_task(self._turn(each), name=f"webhook {each.webhook.id}")
-            self._turns.add(task)
+            task = asyncio.create_task(self._turn(each, ends_at), name=f"webhook {each.webhook.id}")
+            self._turns[task] = each.webhook.organization_id
             task.add_done_callback(self._ended)
         if not claimed:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_POLL_INTERVAL):
                     await self._woken.wait()
 
+    async def renew(self) -> None:
+        """Renew the leases of the turns, which last for longer than a lease if receivers are slow."""
+        if self._turns:
+            await self._store.renew(self._worker, _LEASE)
+
     def _ended(self, task: "asyncio.Task[None]") -> None:
-        self._turns.discard(task)
+        del self._turns[task]
         self._woken.set()
 
     async def close(self) -> None:
@@ -119,23 +127,27 @@ class Deliverer:
         with contextlib.suppress(GatewayError):
             await self._store.release(self._worker)
 
-    async def _turn(self, claimed: ClaimedWebhook) -> None:
+    async def _turn(self, claimed: ClaimedWebhook, ends_at: float) -> None:
+        extra = {"webhook": str(claimed.webhook.id)}
         try:
-            await self._delivered(claimed)
-        except Exception:
-            log.exception("a turn of deliveries failed", extra={"webhook": str(claimed.webhook.id)})
+            await self._delivered(claimed, ends_at)
+        except Exception as error:
+            if isinstance(error, Unavailable):
+                log.warning("a turn of deliveries ends, and is repeated: %s", error.detail, extra=extra)
+            else:
+                log.exception("a turn of deliveries failed", extra=extra)
             # If PostgreSQL is unavailable, the lease expires.
             with contextlib.suppress(Unavailable):
                 await self._store.end_lease(claimed.webhook)
 
-    async def _delivered(self, claimed: ClaimedWebhook) -> None:
+    async def _delivered(self, claimed: ClaimedWebhook, ends_at: float) -> None:
         webhook = claimed.webhook
         async with self._reading:
             pending = await self._store.pending(webhook)
             events, position = await self._new_events(webhook, MAX_PENDING - len(pending))
             lanes = lanes_of(pending, events)
             found = await self._records_of(webhook, lanes)
-        turn = _Turn(self._sender, claimed, found, self._retry_seconds)
+        turn = _Turn(self._sender, claimed, found, self._retry_seconds, ends_at)
         await turn.run([lane for lane in lanes if is_due(lane, CLOCK.now())])
         stored = {delivery.event.id for delivery in pending}
         result = turn_result(
@@ -200,12 +212,13 @@ class _Turn:
         claimed: ClaimedWebhook,
         records: Mapping[tuple[UUID | None, str, str], msgspec.Raw],
         retry_seconds: float,
+        ends_at: float,
     ) -> None:
         self._sender = sender
         self._webhook, self._secrets = claimed.webhook, claimed.secrets
         self._records = records
         self._retry_seconds = retry_seconds
-        self._ends_at = asyncio.get_running_loop().time() + _TURN
+        self._ends_at = ends_at
         self.done: dict[int, Delivery] = {}
         self.attempts: list[DeliveryAttempt] = []
 

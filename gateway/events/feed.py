@@ -58,6 +58,8 @@ class Feed:
         self._database = database
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self.is_shutting_down = False
+        #: readers that wait for events
+        self.idle = 0
 
     async def read(self, organization_id: UUID, filter_: EventFilter, after: int | None, limit: int) -> FeedPage:
         """The events after that id; without one, from the oldest that is stored.
@@ -93,9 +95,13 @@ class Feed:
                 if page.events or left <= 0 or self.is_shutting_down:
                     return page
                 after = page.next_after
-                with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(min(left, _POLL_INTERVAL)):
-                        await added.wait()
+                self.idle += 1
+                try:
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(min(left, _POLL_INTERVAL)):
+                            await added.wait()
+                finally:
+                    self.idle -= 1
                 added.clear()
         finally:
             waiting.discard(added)

@@ -1,7 +1,8 @@
 """Sends one delivery: one POST, through the egress policy and without redirects."""
 
+import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from uuid import UUID
 
 from yarl import URL
@@ -16,7 +17,7 @@ from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.transport import NotSent, Transport
 
-#: timeout of one attempt in seconds, including the first bytes of the response's body
+#: seconds for one attempt, from the wait for a permit to the first bytes of the response's body
 TIMEOUT = 15.0
 #: bytes of a response's body that are stored
 _STORED_BYTES = 1024
@@ -25,8 +26,9 @@ _STORED_BYTES = 1024
 class Sender:
     """Sends deliveries through a separate transport, for which the operator allows other addresses."""
 
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, timeout: float = TIMEOUT) -> None:
         self._transport = transport
+        self._timeout = timeout
 
     async def send(
         self, webhook_id: UUID, url: str, message_id: str, body: bytes, signing_secrets: Sequence[str]
@@ -39,16 +41,23 @@ class Sender:
         }
         request = UpstreamRequest(method="POST", url=URL(url, encoded=True), headers=headers, body=body)
         scope = RateScope(id=f"webhook:{webhook_id}", kind="webhook")
-        status, kept, error, pause = None, None, None, None
+        status, kept, error, pause = None, b"", None, None
         try:
-            async with self._transport.open(request, scope, timeout=TIMEOUT) as response:
+            async with (
+                asyncio.timeout(self._timeout),
+                self._transport.open(request, scope, timeout=self._timeout) as response,
+            ):
                 status = response.status
                 pause = retry_after(response.headers.get("retry-after"), at)
-                kept = await _first_bytes(response.chunks)
+                async for chunk in response.chunks:
+                    kept += chunk
+                    if len(kept) >= _STORED_BYTES:
+                        break
         except NotSent as unsent:
             error = unsent.error.detail
-        except UpstreamTimeout:
-            error = f"no response within {TIMEOUT:.0f} seconds"
+        except (UpstreamTimeout, TimeoutError):
+            # The status of a response counts, even if its body does not end in time.
+            error = f"no response within {self._timeout:.0f} seconds" if status is None else None
         except GatewayError as failure:
             error = failure.detail
         if error is None and status is not None and not 200 <= status < 300:
@@ -57,15 +66,7 @@ class Sender:
         outcome = "error" if status is None else f"{status // 100}xx"
         WEBHOOK_ATTEMPTS.add(outcome)
         WEBHOOK_SECONDS.observe(took)
+        text = None if status is None else kept[:_STORED_BYTES].decode(errors="replace").replace("\0", "")
         return DeliveryAttempt(
-            at=at, duration_ms=round(took * 1000), status=status, body=kept, error=error, retry_after=pause
+            at=at, duration_ms=round(took * 1000), status=status, body=text, error=error, retry_after=pause
         )
-
-
-async def _first_bytes(chunks: AsyncIterator[bytes]) -> str:
-    kept = b""
-    async for chunk in chunks:
-        kept += chunk
-        if len(kept) >= _STORED_BYTES:
-            break
-    return kept[:_STORED_BYTES].decode(errors="replace").replace("\0", "")

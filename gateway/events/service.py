@@ -9,7 +9,7 @@ from msgspec.structs import asdict, replace
 from yarl import URL
 
 from gateway.access.audit.log import Audit
-from gateway.access.identity.model import Caller
+from gateway.access.identity.model import Caller, Scope
 from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.events import (
     CreatedWebhookView,
@@ -117,6 +117,13 @@ class WebhookService:
     async def _stored(self, caller: Caller, webhook_id: UUID) -> Webhook:
         return await self._store.get(caller.organization_id, webhook_id, caller.client.workspaces)
 
+    async def _require_owner(self, caller: Caller, webhook_id: UUID) -> Webhook:
+        """The webhook, if the caller may change it: a callback belongs to another client, and administrators set it."""
+        webhook = await self._stored(caller, webhook_id)
+        if webhook.is_callback:
+            caller.require(Scope.ADMIN)
+        return webhook
+
     async def find(self, caller: Caller, cursor: str | None, limit: int) -> WebhookPage:
         """Webhooks, newest first; raises InvalidParams for a cursor that the gateway did not issue."""
         before = read_time_cursor(cursor)
@@ -132,11 +139,15 @@ class WebhookService:
         return [webhook.view for webhook in found]
 
     async def change(self, caller: Caller, webhook_id: UUID, change: Mapping[str, Any]) -> WebhookView:
-        """Change members of the webhook; `status: active` enables it again. Raises NotFound and InvalidParams."""
+        """Change members of the webhook; `status: active` enables it again.
+
+        Raises NotFound, InvalidParams, and InsufficientScope for a callback unless the caller is an administrator.
+        """
         columns = dict(change)
         if "types" in columns:
             columns["types"] = event_types(columns["types"])
         with self._audit.record("webhook.update", caller, target=str(webhook_id)):
+            await self._require_owner(caller, webhook_id)
             if "url" in columns:
                 self._require_url(columns["url"])
             if columns.get("status") == WebhookStatus.ACTIVE:
@@ -148,8 +159,9 @@ class WebhookService:
             ).view
 
     async def delete(self, caller: Caller, webhook_id: UUID) -> None:
-        """Delete a webhook with its deliveries; raises NotFound."""
+        """Delete a webhook with its deliveries; raises NotFound, and InsufficientScope for a callback."""
         with self._audit.record("webhook.delete", caller, target=str(webhook_id)):
+            await self._require_owner(caller, webhook_id)
             await self._store.delete(caller.organization_id, webhook_id, caller.client.workspaces)
 
     async def test(self, caller: Caller, webhook_id: UUID) -> WebhookTestView:
@@ -165,9 +177,12 @@ class WebhookService:
         return attempt.view
 
     async def rotate(self, caller: Caller, webhook_id: UUID) -> RotatedSecretView:
-        """Replace the secret; returns it, and until when the old one signs too. Raises NotFound."""
+        """Replace the secret; returns it, and until when the old one signs too.
+
+        Raises NotFound, and InsufficientScope for a callback.
+        """
         with self._audit.record("webhook.rotate", caller, target=str(webhook_id)):
-            secret, webhook = new_secret(), await self._stored(caller, webhook_id)
+            secret, webhook = new_secret(), await self._require_owner(caller, webhook_id)
             until = await self._store.rotate(webhook, secret, _OVERLAP)
             if webhook.is_callback:  # the callbacks of a client have one secret
                 for each in await self._store.callbacks(webhook.organization_id, webhook.client_id):

@@ -85,18 +85,30 @@ _DELIVERY = """
 _DELIVERIES = f"""
     SELECT {_DELIVERY} FROM webhook_deliveries WHERE {{conditions}} ORDER BY event_id DESC LIMIT {{limit}}
 """
-# Webhooks that waited longest come first, so that those with many events do not delay others.
+# Organizations take turns, and in each of them the webhooks that waited longest come first. An organization has at most
+# half of the worker's turns that the others leave. $3 are the worker's turns, $4 those in progress by organization, and
+# $5 all that are in progress.
+_DUE = "{0}.status = 'active' AND {0}.held_until <= now() AND ({0}.lease_until IS NULL OR {0}.lease_until < now())"
 _CLAIM = f"""
     UPDATE webhooks
     SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1, turn_at = now()
     WHERE id IN (
-        SELECT webhooks.id FROM webhooks LEFT JOIN event_feeds AS feed USING (organization_id)
-        WHERE status = 'active' AND held_until <= now() AND (lease_until IS NULL OR lease_until < now())
-          AND (retry_at <= now() OR NOT is_full AND (position < feed.last_id OR EXISTS (
-              SELECT FROM events
-              WHERE events.organization_id = webhooks.organization_id AND events.last_id IS NULL)))
-          AND EXISTS (SELECT FROM organizations WHERE organizations.id = organization_id AND disabled_at IS NULL)
-        ORDER BY turn_at LIMIT $3 FOR NO KEY UPDATE OF webhooks SKIP LOCKED
+        SELECT webhooks.id FROM webhooks JOIN (
+            SELECT due.id, COALESCE(busy.turns, 0) + row_number() OVER (
+                       PARTITION BY due.organization_id ORDER BY due.turn_at) AS turn,
+                   ($3 - ($5 - COALESCE(busy.turns, 0))) / 2 AS share
+            FROM webhooks AS due
+            LEFT JOIN event_feeds AS feed USING (organization_id)
+            LEFT JOIN (SELECT key::uuid AS organization_id, value::integer AS turns FROM json_each_text($4::json))
+                AS busy USING (organization_id)
+            WHERE {_DUE.format("due")}
+              AND (retry_at <= now() OR NOT is_full AND (position < feed.last_id OR EXISTS (
+                  SELECT FROM events
+                  WHERE events.organization_id = due.organization_id AND events.last_id IS NULL)))
+              AND EXISTS (SELECT FROM organizations WHERE organizations.id = organization_id AND disabled_at IS NULL)
+        ) AS due ON due.id = webhooks.id
+        WHERE {_DUE.format("webhooks")} AND due.turn <= GREATEST(1, due.share)
+        ORDER BY due.turn, webhooks.turn_at LIMIT $3 - $5 FOR NO KEY UPDATE OF webhooks SKIP LOCKED
     )
     RETURNING {_COLUMNS}, {_SEALED}
 """
@@ -107,6 +119,10 @@ _END_LEASE = """
     UPDATE webhooks SET lease_until = NULL, held_until = now() + interval '1 second' WHERE id = $1 AND fence = $2
 """
 _SUBSCRIBED = "SELECT DISTINCT organization_id FROM webhooks WHERE status = 'active'"
+_RENEW = """
+    UPDATE webhooks SET lease_until = now() + make_interval(secs => $2)
+    WHERE worker = $1 AND lease_until > now()
+"""
 _RELEASE = "UPDATE webhooks SET lease_until = NULL WHERE worker = $1 AND lease_until IS NOT NULL"
 _FINISH = f"""
     UPDATE webhooks
@@ -276,16 +292,25 @@ class WebhookStore:
             until: datetime = await connection.fetchval(_SEAL, webhook.organization_id, webhook.id, *key, overlap)
         return until
 
-    async def claim(self, worker: str, lease: float, limit: int) -> Sequence[ClaimedWebhook]:
-        """Lease webhooks with due deliveries, of all organizations, to this worker for `lease` seconds."""
+    async def claim(self, worker: str, lease: float, turns: int, busy: Mapping[UUID, int]) -> Sequence[ClaimedWebhook]:
+        """Lease webhooks with due deliveries, of all organizations, to this worker for `lease` seconds.
+
+        `turns` is the number that the worker has, and `busy` those in progress by organization.
+        """
+        in_progress = msgspec.json.encode({str(organization): count for organization, count in busy.items()}).decode()
         async with self._database.system() as connection:
-            rows = await connection.fetch(_CLAIM, worker, lease, limit)
+            rows = await connection.fetch(_CLAIM, worker, lease, turns, in_progress, sum(busy.values()))
         return [self._claimed(row) for row in rows]
 
     async def subscribed(self) -> set[str]:
         """The organizations that have an active webhook."""
         async with self._database.system() as connection:
             return {str(row["organization_id"]) for row in await connection.fetch(_SUBSCRIBED)}
+
+    async def renew(self, worker: str, lease: float) -> None:
+        """Let the leases of a worker last for `lease` seconds from now; raises Unavailable."""
+        async with self._database.system() as connection:
+            await connection.execute(_RENEW, worker, lease)
 
     async def release(self, worker: str) -> None:
         """End the leases of a worker that shuts down."""

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from gateway.foundation.aio.synchronous import LoopThread
 from gateway.in_process.connector import LocalConnector
 from gateway.in_process.synchronous import SyncLocalConnector
-from gateway.kinds.loading import load_catalog
+from gateway.kinds.loading import load_catalog, own_folders
 from gateway.upstream.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
 from gateway.upstream.egress import EgressPolicy, parse_override
 from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer
@@ -24,15 +24,15 @@ async def connect(
     *,
     environment: Mapping[str, str] | None = None,
     upstream: str | None = None,
-    specs: Iterable[str | os.PathLike[str]] = (),
+    specs: Iterable[str | os.PathLike[str]] | None = None,
 ) -> AsyncIterator[LocalConnector]:
     """Open a connector of a kind in this process; it is closed when the block ends.
 
     `environment` has the kind's variables, such as `subdomain`; `credentials` may contain them too.
     `upstream` (`http://127.0.0.1:9001`) replaces scheme, host and port of every URL, for tests. `specs` are further
-    folders of kinds. Raises InvalidCredentials, which names each wrong field.
+    folders of kinds, by default those of `GATEWAY_SPECS`. Raises InvalidCredentials, which names each wrong field.
     """
-    application = load_catalog(specs).kind(kind)
+    application = load_catalog(own_folders() if specs is None else specs).kind(kind)
     override = parse_override(upstream) if upstream else None
     variables = {name: value for name, value in credentials.items() if name in application.spec.environment}
     fields = {name: value for name, value in credentials.items() if name not in application.spec.environment}
@@ -60,7 +60,7 @@ def connect_sync(
     *,
     environment: Mapping[str, str] | None = None,
     upstream: str | None = None,
-    specs: Iterable[str | os.PathLike[str]] = (),
+    specs: Iterable[str | os.PathLike[str]] | None = None,
 ) -> Iterator[SyncLocalConnector]:
     """`connect` for programs without an event loop: the same arguments, methods and errors."""
     loop = LoopThread()

@@ -67,7 +67,7 @@ class LocalConnector:
     ) -> Page:
         """Run one operation until it finishes, also a long operation; raises `gateway.errors.GatewayError`."""
         selection = self._selection(entity, action, select, exclude)
-        return Page(selected(await self._connector.execute(entity, action, params), selection))
+        return Page(await selected(await self._connector.execute(entity, action, params), selection))
 
     async def pages(
         self,
@@ -81,7 +81,7 @@ class LocalConnector:
         """Every page of a list, with any paging style of the application, until the caller stops."""
         selection = self._selection(entity, action, select, exclude)
         async for page in self._connector.pages(entity, action, params):
-            yield Page(selected(page, selection))
+            yield Page(await selected(page, selection))
 
     async def records(
         self,

@@ -4,16 +4,21 @@ Every connector has its own queue in PostgreSQL. Jobs that exceed the applicatio
 do all jobs while the application's rate limit is reached, so that they take no slot of a worker.
 """
 
-from collections.abc import Collection, Mapping
+import logging
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import uuid4
 
+from gateway.errors import InternalError
 from gateway.foundation.db.pool import Database
 from gateway.foundation.telemetry.metrics import QUEUE_WAIT
 from gateway.jobs.leases import LEASE
 from gateway.jobs.model import COLUMNS, StoredJob, job_of
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.tasks import TASKS
+
+log = logging.getLogger(__name__)
 
 #: queues that one claim reads, starting at a random one
 _QUEUES = 50
@@ -105,7 +110,7 @@ class Claims:
                 is_background,
                 self._tasks,
             )
-        claimed = [job_of(row, self._sealing) for row in rows]
+        claimed = self._opened(rows)
         for job in claimed:
             if job.attempt == 1 and job.started_at is not None:
                 QUEUE_WAIT.observe((job.started_at - job.created_at).total_seconds())
@@ -115,4 +120,17 @@ class Claims:
         """The oldest jobs that lost two workers, to run in a group; or those that lost more, to run alone."""
         async with self._database.system() as connection:
             rows = await connection.fetch(_CLAIM_POISON_CANDIDATES, worker, limit, is_group, self._tasks)
-        return [job_of(row, self._sealing) for row in rows]
+        return self._opened(rows)
+
+    def _opened(self, rows: Sequence[Any]) -> list[StoredJob]:
+        """The claimed jobs, without those that cannot be decrypted: another worker may have their key.
+
+        Their leases expire, and maintenance ends them if no worker has the key.
+        """
+        opened = []
+        for row in rows:
+            try:
+                opened.append(job_of(row, self._sealing))
+            except InternalError as error:
+                log.error("a job cannot be decrypted: %s", error.detail, extra={"job_id": str(row["id"])})
+        return opened

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from uuid import UUID
 
+from gateway.access.audit.log import Entry, inserting
 from gateway.contract.jobs import JobStatus
 from gateway.foundation.aio.batching import Batcher
+from gateway.foundation.db.batch_writer import rows_of
 from gateway.foundation.db.pool import Database
 from gateway.foundation.telemetry.metrics import JOBS_ENDED
 from gateway.jobs.model import StoredJob
 from gateway.jobs.sealing import JobSealing, part_field
+from gateway.jobs.settlements import SETTLED, settling
+from gateway.upstream.refusals import LONGEST_WAIT
 
 #: seconds that a lease lasts without a heartbeat
 LEASE = 10
@@ -68,9 +72,9 @@ _MARK_IN_FLIGHT = f"""
 _CLEAR_IN_FLIGHT = """
     UPDATE jobs SET in_flight_since = $3 WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING id
 """
-# Parts have numbers, so that a repetition after a lost response stores each part once. A job that makes progress
-# starts again with no lost workers.
-_CHECKPOINT = """
+# Parts have numbers and audit entries have ids, so that a repetition after a lost response stores each once. A job that
+# makes progress starts again with no lost workers.
+_CHECKPOINT = f"""
     WITH saved AS (
         UPDATE jobs
         SET state = $3, in_flight_since = CASE WHEN NOT $6 THEN in_flight_since END, worker_losses = 0,
@@ -82,7 +86,7 @@ _CHECKPOINT = """
         SELECT id, organization_id, part, lines
         FROM saved, unnest($4::integer[], $5::text[]) AS given (part, lines)
         ON CONFLICT (job_id, part) DO UPDATE SET lines = EXCLUDED.lines
-    )
+    ), noted AS ({inserting("$7", also_from="saved,")})
     SELECT id FROM saved
 """
 # A part replaces the one that an earlier attempt may have stored.
@@ -101,36 +105,42 @@ _PROGRESS = """
 _FINISH = f"""
     WITH given AS (
         SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[], $4::text[], $5::text[], $6::text[], $7::bigint[],
-                             $8::bigint[], $9::integer[], $10::text[])
-        AS given (id, fence, status, result, error, message, progress, total, part, lines)
+                             $8::bigint[], $9::integer[], $10::text[], $11::text[])
+        AS given (id, fence, status, result, error, message, progress, total, part, lines, target)
     ), {_HELD}, stored AS (
         INSERT INTO job_results (job_id, organization_id, part, lines)
         SELECT given.id, jobs.organization_id, given.part, given.lines
         FROM given JOIN held ON held.id = given.id JOIN jobs ON jobs.id = given.id WHERE given.lines IS NOT NULL
         ON CONFLICT (job_id, part) DO UPDATE SET lines = EXCLUDED.lines
-    )
-    UPDATE jobs
-    SET status = given.status, result = given.result, error = given.error,
-        message = COALESCE(given.message, jobs.message), progress = COALESCE(given.progress, jobs.progress),
-        total = COALESCE(given.total, jobs.total), finished_at = now(),
-        expires_at = now() + make_interval(secs => $11), lease_until = NULL, worker = NULL, in_flight_since = NULL
-    FROM given JOIN held ON held.id = given.id WHERE jobs.id = given.id
-    RETURNING jobs.id
+    ), ended AS (
+        UPDATE jobs
+        SET status = given.status, result = given.result, error = given.error,
+            message = COALESCE(given.message, jobs.message), progress = COALESCE(given.progress, jobs.progress),
+            total = COALESCE(given.total, jobs.total), target = COALESCE(jobs.target, given.target),
+            finished_at = now(), expires_at = now() + make_interval(secs => $12), lease_until = NULL, worker = NULL,
+            in_flight_since = NULL
+        FROM given JOIN held ON held.id = given.id WHERE jobs.id = given.id
+        RETURNING {SETTLED}
+    ), noted AS ({settling("ended")})
+    SELECT id FROM ended
 """
 #: whether nothing of a job was done, so that it can be canceled at once. Otherwise a worker runs it once more, to
 #: follow the work in progress and report what was done.
 NOTHING_DONE = "(effect = 'read' OR in_flight_since IS NULL AND state = '{}')"
-_ENDS_CANCELED = f"cancel_requested AND {NOTHING_DONE}"
-# A canceled job does not wait: it ends, or is queued again if something may have been done. `in_flight_since` stays.
+_ENDS_CANCELED = f"(cancel_requested AND {NOTHING_DONE})"
+# A canceled job does not wait unless it follows work in progress ($6): it ends, or is queued again if something may
+# have been done. `in_flight_since` stays.
+_WAITS = "(NOT cancel_requested OR $6::boolean)"
 _DEFER = f"""
-    UPDATE jobs
-    SET status = CASE WHEN {_ENDS_CANCELED} THEN 'canceled' WHEN cancel_requested THEN 'queued' ELSE 'waiting' END,
-        next_attempt_at = CASE WHEN NOT cancel_requested THEN now() + make_interval(secs => $3) END,
+    WITH given_back AS (UPDATE jobs
+    SET status = CASE WHEN {_ENDS_CANCELED} THEN 'canceled' WHEN {_WAITS} THEN 'waiting' ELSE 'queued' END,
+        next_attempt_at = CASE WHEN NOT {_ENDS_CANCELED} AND {_WAITS} THEN now() + make_interval(secs => $3) END,
         finished_at = CASE WHEN {_ENDS_CANCELED} THEN now() END,
         expires_at = CASE WHEN {_ENDS_CANCELED} THEN now() + make_interval(secs => $5) END,
         message = $4, lease_until = NULL, worker = NULL
     WHERE id = $1 AND fence = $2 AND status = 'running'
-    RETURNING id
+    RETURNING {SETTLED}), noted AS ({settling("given_back")})
+    SELECT id FROM given_back
 """
 # The first refusal decides the pause; each later caller gets a longer Retry-After.
 _HOLD = """
@@ -142,16 +152,23 @@ _HOLD = """
 """
 # The attempt does not count.
 _REQUEUE = f"""
-    UPDATE jobs
+    WITH given_back AS (UPDATE jobs
     SET status = CASE WHEN {_ENDS_CANCELED} THEN 'canceled' ELSE 'queued' END,
         finished_at = CASE WHEN {_ENDS_CANCELED} THEN now() END,
         expires_at = CASE WHEN {_ENDS_CANCELED} THEN now() + make_interval(secs => $3) END,
         lease_until = NULL, worker = NULL, attempt = attempt - 1
     WHERE id = $1 AND fence = $2 AND status = 'running' AND NOT is_inline
-    RETURNING status
+    RETURNING {SETTLED}), noted AS ({settling("given_back")})
+    SELECT status FROM given_back
 """
 # Deleting the row also deletes its idempotency key, so that the request can be sent again.
-_RELEASE = "DELETE FROM jobs WHERE id = $1 AND fence = $2 AND status = 'running' AND is_inline RETURNING id"
+_RELEASE = f"""
+    WITH released AS (
+        DELETE FROM jobs WHERE id = $1 AND fence = $2 AND status = 'running' AND is_inline
+        RETURNING {SETTLED.replace("jobs.finished_at", "now() AS finished_at")}
+    ), noted AS ({settling("released", outcome="$3::text")})
+    SELECT id FROM released
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +184,8 @@ class JobOutcome:
     #: the last part of the result, if it is not stored yet
     part: int | None = None
     lines: str | None = None
+    #: the id of the record that the job made, for its audit entry
+    target: str | None = None
 
 
 #: the id and fence of a claimed job
@@ -216,12 +235,21 @@ class Leases:
         await self._fenced(_CLEAR_IN_FLIGHT, job, job.in_flight_since)
 
     async def checkpoint(
-        self, job: StoredJob, state: Mapping[str, Any], parts: Mapping[int, str], *, is_answered: bool = True
+        self,
+        job: StoredJob,
+        state: Mapping[str, Any],
+        parts: Mapping[int, str],
+        *,
+        is_answered: bool = True,
+        entries: Sequence[Entry] = (),
     ) -> None:
-        """Commit the state for a later attempt together with parts of the result; it may be repeated."""
+        """Commit the state for a later attempt with parts of the result and audit entries; it may be repeated."""
         sealed_state = self._sealing.seal_document(job, "state", state)
         sealed = [self._sealing.seal(job, part_field(part), lines) for part, lines in parts.items()]
-        await self._fenced(_CHECKPOINT, job, sealed_state, list(parts), sealed, is_answered, timeout=LARGE_TIMEOUT)
+        noted = rows_of(entries)
+        await self._fenced(
+            _CHECKPOINT, job, sealed_state, list(parts), sealed, is_answered, noted, timeout=LARGE_TIMEOUT
+        )
 
     async def store_part(self, job: StoredJob, part: int, lines: str) -> None:
         """Store one part of a result that is complete in memory."""
@@ -257,11 +285,15 @@ class Leases:
             outcome.total,
             outcome.part,
             None if outcome.lines is None else self._sealing.seal(job, part_field(outcome.part or 0), outcome.lines),
+            outcome.target,
         )
 
-    async def defer(self, job: StoredJob, seconds: float, reason: str) -> None:
-        """Let the job wait for `seconds`, because the application refused it for now."""
-        await self._fenced(_DEFER, job, seconds, _without_nul(reason), self._retention)
+    async def defer(self, job: StoredJob, seconds: float, reason: str, *, is_followed: bool = False) -> None:
+        """Let the job wait for `seconds`, an hour at most, because the application refused it for now.
+
+        `is_followed`: it waits even if its cancellation was requested, because it follows work in progress.
+        """
+        await self._fenced(_DEFER, job, min(seconds, LONGEST_WAIT), _without_nul(reason), self._retention, is_followed)
 
     async def hold(self, connector_id: UUID, seconds: float) -> None:
         """Let no new job of the connector be claimed for `seconds`, because its rate limit is reached."""
@@ -272,9 +304,12 @@ class Leases:
         """Requeue the job for another worker; returns whether it is queued (false if it was canceled)."""
         return bool(await self._fenced(_REQUEUE, job, self._retention) == JobStatus.QUEUED)
 
-    async def release(self, job: StoredJob) -> None:
-        """Delete the row of an inline call that sent nothing, and release its idempotency key."""
-        await self._fenced(_RELEASE, job)
+    async def release(self, job: StoredJob, outcome: str = "failed") -> None:
+        """Delete the row of an inline call that sent nothing, and release its idempotency key.
+
+        `outcome` is that of its audit entry.
+        """
+        await self._fenced(_RELEASE, job, outcome)
 
     async def _fenced(self, query: str, job: StoredJob, *arguments: Any, timeout: float | None = None) -> Any:
         async with self._database.system() as connection:

@@ -7,14 +7,15 @@ from typing import Any
 from uuid import UUID
 
 from gateway.contract.kinds import Effect
-from gateway.errors import Unavailable, WorkerCrashed
+from gateway.errors import InternalError, Unavailable, WorkerCrashed
 from gateway.foundation.db.notifications import NOTIFY, WRITTEN
 from gateway.foundation.db.pool import Connection, Database
 from gateway.jobs.leases import LEASE, NOTHING_DONE
 from gateway.jobs.model import COLUMNS, job_of
-from gateway.jobs.outcome import classify_outcome
+from gateway.jobs.outcome import classify_outcome, unreadable_outcome
 from gateway.jobs.processes import has_ended
 from gateway.jobs.sealing import JobSealing
+from gateway.jobs.settlements import SETTLED, settling
 
 log = logging.getLogger(__name__)
 
@@ -62,13 +63,23 @@ _NOT_RUN_AGAIN = f"""
     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 """
 _END = f"""
-    UPDATE jobs
-    SET status = $2, result = $3, error = $4, message = $5, {_ENDS}, in_flight_since = NULL,
-        worker_losses = worker_losses + 1
-    WHERE id = $1
+    WITH ended AS (
+        UPDATE jobs
+        SET status = $2, result = $3, error = $4, message = $5, {_ENDS}, in_flight_since = NULL,
+            worker_losses = worker_losses + 1
+        WHERE id = $1
+        RETURNING {SETTLED}
+    )
+    {settling("ended")}
 """
 # An inline call without a write in flight leaves no trace: deleting its row deletes its idempotency key too.
-_DELETE_LOST_INLINE = f"DELETE FROM jobs WHERE {_LOST} AND is_inline RETURNING id"
+_DELETE_LOST_INLINE = f"""
+    WITH lost AS (
+        DELETE FROM jobs WHERE {_LOST} AND is_inline
+        RETURNING {SETTLED.replace("jobs.finished_at", "now() AS finished_at")}
+    ), noted AS ({settling("lost", outcome=f"'{WorkerCrashed.code}'")})
+    SELECT id FROM lost
+"""
 # `in_flight_since` stays: if the response is never found, the job reports it. The previous worker may resume its lease.
 _REQUEUE_LOST = f"""
     UPDATE jobs
@@ -147,20 +158,22 @@ class Maintenance:
 
     async def _end_lost(self, connection: Connection, *lost: Any) -> None:
         for row in await connection.fetch(_NOT_RUN_AGAIN, *lost):
-            job = job_of(row, self._sealing)
-            outcome = classify_outcome(job, _LOST_WORKER, job.in_flight_since)
+            result = None
+            try:
+                job = job_of(row, self._sealing)
+            except InternalError as error:
+                outcome = unreadable_outcome(row, error)
+            else:
+                outcome = classify_outcome(job, _LOST_WORKER, job.in_flight_since)
+                if outcome.result is not None:
+                    result = self._sealing.seal_document(job, "result", outcome.result)
+            error_document = json.dumps(outcome.error)
             await connection.execute(
-                _END,
-                job.id,
-                outcome.status,
-                None if outcome.result is None else self._sealing.seal_document(job, "result", outcome.result),
-                json.dumps(outcome.error),
-                outcome.message,
-                self._retention,
+                _END, row["id"], outcome.status, result, error_document, outcome.message, self._retention
             )
-            if job.effect is not Effect.READ:
-                await _announce_write(connection, job.connector_id)
-            log.warning("a job ended with its worker", extra={"job_id": str(job.id), "status": outcome.status})
+            if row["effect"] != Effect.READ:
+                await _announce_write(connection, row["connector_id"])
+            log.warning("a job ended with its worker", extra={"job_id": str(row["id"]), "status": outcome.status})
 
     async def heartbeat(self, worker: str) -> None:
         async with self._database.system() as connection:

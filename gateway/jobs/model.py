@@ -48,6 +48,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     callback: UUID | None = None
     #: how to look up what the write may have made if its response is lost
     find_by: str | None = None
+    #: the record that it changes, for the audit entry at its end; None if it makes one
+    target: str | None = None
     #: SHA-256 of the token of a caller that follows redirects to the result, possibly after the token expires
     token_hash: bytes | None = None
     #: the wrapped data key, if texts were sealed for the job before it is accepted; None creates one
@@ -127,6 +129,8 @@ class StoredJob(JobSummary, frozen=True, kw_only=True):
     selection: dict[str, Any]
     #: the checkpoint of an earlier attempt
     state: dict[str, Any]
+    callback: UUID | None = None
+    target: str | None = None
 
 
 #: columns that are selected by an expression
@@ -198,7 +202,14 @@ def job_of(row: Any, sealing: JobSealing) -> StoredJob:
 
 def accepted_job(row: Any, new: NewJob) -> StoredJob:
     """The job in a row of `SUMMARY_COLUMNS` that was just inserted for `new`."""
-    return StoredJob(**_members(row), params=dict(new.params), selection=dict(new.selection), state={})
+    return StoredJob(
+        **_members(row),
+        params=dict(new.params),
+        selection=dict(new.selection),
+        state={},
+        callback=new.callback,
+        target=new.target,
+    )
 
 
 def _members(row: Any) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def classify_outcome(
     sentence = _sentence(error, effects)
     document = {**errors.document(error), "detail": sentence}
     facts = {
-        "known": known_facts(job, sent_at, effects, is_sent=is_sent),
+        "known": {**known_facts(job, sent_at, effects, is_sent=is_sent), **_response(error)},
         "safe_to_retry": job.effect is not Effect.WRITE,
     }
     result = _partial(effects)
@@ -58,6 +58,16 @@ def classify_outcome(
         return JobOutcome(status=JobStatus.FAILED, error=document, message=sentence)
     was_done = {**document, **facts} if effects.known else None
     return JobOutcome(status=JobStatus.CANCELED, result=result, error=was_done, message=sentence)
+
+
+def unreadable_outcome(row: Mapping[str, Any], error: GatewayError) -> JobOutcome:
+    """How a job ends whose params or state cannot be decrypted; `row` has its columns as they are stored."""
+    document, effect = errors.document(error), Effect(row["effect"])
+    if effect is Effect.READ or (row["in_flight_since"] is None and row["state"] == "{}"):
+        return JobOutcome(status=JobStatus.FAILED, error=document, message=error.detail)
+    known = {"request_id": row["request_id"], "request_sent": MAYBE, "find_by": row["find_by"]}
+    facts = {"outcome": "unknown", "known": known, "safe_to_retry": effect is Effect.IDEMPOTENT}
+    return JobOutcome(status=JobStatus.UNKNOWN, error={**document, "code": UNKNOWN, **facts}, message=error.detail)
 
 
 def _sentence(error: GatewayError, effects: Effects) -> str:
@@ -99,6 +109,12 @@ def known_facts(job: StoredJob, sent_at: datetime | None, effects: Effects, *, i
         **effects.known,
     }
     return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def _response(error: GatewayError) -> dict[str, Any]:
+    """The status of a response that leaves the outcome open."""
+    status = None if error.upstream is None else error.upstream.status
+    return {} if status is None or is_refusal(error) else {"response_status": status}
 
 
 def _partial(effects: Effects) -> dict[str, Any] | None:

@@ -5,13 +5,16 @@ The rows stay until they expire, so that a caller that waits for a job receives 
 
 import json
 from collections.abc import Sequence
+from typing import Any
 from uuid import UUID
 
 from gateway.errors import JobCanceled
 from gateway.foundation.db.pool import Connection, Database
+from gateway.jobs.leases import NOTHING_DONE
 from gateway.jobs.model import COLUMNS, job_of
 from gateway.jobs.outcome import classify_outcome
 from gateway.jobs.sealing import JobSealing
+from gateway.jobs.settlements import SETTLED, settling
 from gateway.jobs.tasks import TASKS, sql_names
 
 #: jobs of one statement, which must finish within the statement timeout
@@ -23,34 +26,50 @@ _OF_CONNECTOR = f"""
     AND task NOT IN ({sql_names(task for task in TASKS.values() if not task.deletes_with_connector)})
 """
 _CANCEL = f"""
-    UPDATE jobs
-    SET cancel_requested = true,
-        status = CASE WHEN status = 'running' THEN status ELSE 'canceled' END,
-        message = CASE WHEN status = 'running' THEN message ELSE 'canceled: its connector was deleted' END,
-        finished_at = CASE WHEN status <> 'running' THEN now() END,
-        expires_at = CASE WHEN status <> 'running' THEN now() + make_interval(secs => $3) END,
-        next_attempt_at = NULL
-    WHERE id IN (
-        SELECT id FROM jobs
-        WHERE {_OF_CONNECTOR} AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
-        ORDER BY id LIMIT {_BATCH} FOR UPDATE)
+    WITH changed AS (
+        UPDATE jobs
+        SET cancel_requested = true,
+            status = CASE WHEN status = 'running' THEN status ELSE 'canceled' END,
+            message = CASE WHEN status = 'running' THEN message ELSE 'canceled: its connector was deleted' END,
+            finished_at = CASE WHEN status <> 'running' THEN now() END,
+            expires_at = CASE WHEN status <> 'running' THEN now() + make_interval(secs => $3) END,
+            next_attempt_at = NULL
+        WHERE id IN (
+            SELECT id FROM jobs
+            WHERE {_OF_CONNECTOR} AND NOT cancel_requested
+              AND (status = 'running' OR status IN ('queued', 'waiting') AND {NOTHING_DONE})
+            ORDER BY id LIMIT {_BATCH} FOR UPDATE)
+        RETURNING {SETTLED}
+    ), noted AS ({settling("changed")})
+    SELECT id FROM changed
 """
 _RUNNING = f"SELECT count(*) FROM jobs WHERE {_OF_CONNECTOR} AND status = 'running'"
 _SELECT_RUNNING = (
     f"SELECT {COLUMNS} FROM jobs WHERE {_OF_CONNECTOR} AND status = 'running' ORDER BY id FOR NO KEY UPDATE"
 )
+# Jobs that wait, of which something was or may have been done, canceled before or not.
+_SELECT_BEGUN = f"""
+    SELECT {COLUMNS} FROM jobs
+    WHERE {_OF_CONNECTOR} AND status IN ('queued', 'waiting') ORDER BY id LIMIT {_BATCH} FOR NO KEY UPDATE
+"""
 # A higher fence refuses every later write of a worker that still runs the job.
-_END = """
-    UPDATE jobs
-    SET status = $3, error = $4, message = $5, fence = fence + 1, lease_until = NULL, worker = NULL,
-        in_flight_since = NULL, finished_at = now(), expires_at = now() + make_interval(secs => $6)
-    WHERE organization_id = $1 AND id = $2
+_END = f"""
+    WITH ended AS (
+        UPDATE jobs
+        SET status = $3, error = $4, message = $5, fence = fence + 1, lease_until = NULL, worker = NULL,
+            in_flight_since = NULL, next_attempt_at = NULL, finished_at = now(),
+            expires_at = now() + make_interval(secs => $6)
+        WHERE organization_id = $1 AND id = $2
+        RETURNING {SETTLED}
+    )
+    {settling("ended")}
 """
 _DELETED = JobCanceled("ended: its connector was deleted")
 _BATCH_AFTER = f"SELECT id, fence FROM jobs WHERE {_OF_CONNECTOR} AND id > $3 ORDER BY id LIMIT {_BATCH}"
 _EMPTY = """
     UPDATE jobs
-    SET result = NULL, params = '{}', selection = '{}', state = '{}', labels = '{}', find_by = NULL, token_hash = NULL,
+    SET result = NULL, params = '{}', selection = '{}', state = '{}', labels = '{}', find_by = NULL, target = NULL,
+        token_hash = NULL,
         message = 'its connector was deleted',
         error = CASE WHEN error IS NOT NULL THEN jsonb_strip_nulls(jsonb_build_object(
             'code', error::jsonb -> 'code', 'detail', 'the connector of this job was deleted',
@@ -73,10 +92,19 @@ class JobRemoval:
         self._sealing = sealing
 
     async def cancel(self, organization_id: UUID, connector_id: UUID) -> None:
-        """End queued and waiting jobs, and request the cancellation of running ones."""
+        """End queued and waiting jobs, and request the cancellation of running ones.
+
+        A job of which something was done ends with what is known of it.
+        """
         async with self._database.tenant(organization_id) as connection:
-            while await _rows(connection, _CANCEL, organization_id, connector_id, self._retention):
+            while await connection.fetch(_CANCEL, organization_id, connector_id, self._retention):
                 pass
+            while True:
+                async with connection.transaction():
+                    begun = await connection.fetch(_SELECT_BEGUN, organization_id, connector_id)
+                    await self._end(connection, begun)
+                if not begun:
+                    return
 
     async def running(self, organization_id: UUID, connector_id: UUID) -> int:
         """The number of running jobs."""
@@ -86,13 +114,17 @@ class JobRemoval:
     async def end_running(self, organization_id: UUID, connector_id: UUID) -> None:
         """End jobs that did not stop when canceled; later writes of their workers are refused."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
-            for row in await connection.fetch(_SELECT_RUNNING, organization_id, connector_id):
-                job = job_of(row, self._sealing)
-                outcome = classify_outcome(job, _DELETED, job.in_flight_since)
-                error = outcome.error and json.dumps(outcome.error)
-                await connection.execute(
-                    _END, organization_id, job.id, outcome.status, error, outcome.message, self._retention
-                )
+            await self._end(connection, await connection.fetch(_SELECT_RUNNING, organization_id, connector_id))
+
+    async def _end(self, connection: Connection, rows: Sequence[Any]) -> None:
+        """End these jobs with what is known of them."""
+        for row in rows:
+            job = job_of(row, self._sealing)
+            outcome = classify_outcome(job, _DELETED, job.in_flight_since)
+            error = outcome.error and json.dumps(outcome.error)
+            await connection.execute(
+                _END, job.organization_id, job.id, outcome.status, error, outcome.message, self._retention
+            )
 
     async def after(self, organization_id: UUID, connector_id: UUID, job_id: UUID) -> list[tuple[UUID, int]]:
         """Ids and fences of the next batch of its jobs, in the order of ids, after `job_id`."""
@@ -105,8 +137,3 @@ class JobRemoval:
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             for statement in (_EMPTY, _DELETE_PARTS, _DELETE_INPUTS, _DELETE_EVENTS, _DELETE_KEYS):
                 await connection.execute(statement, organization_id, job_ids)
-
-
-async def _rows(connection: Connection, statement: str, *arguments: object) -> int:
-    """Execute a statement; returns the number of changed rows."""
-    return int(str(await connection.execute(statement, *arguments)).rpartition(" ")[2])

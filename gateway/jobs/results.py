@@ -8,6 +8,7 @@ import msgspec
 from gateway import errors
 from gateway.contract.jobs import JobStatus
 from gateway.errors import GatewayError, JobCanceled, ResultExpired
+from gateway.foundation import payloads
 from gateway.foundation.aio.clock import CLOCK
 from gateway.jobs.model import OPERATION_TASK, JobSummary, url_of
 from gateway.upstream.responses import ROOT, OperationResult
@@ -16,7 +17,7 @@ from gateway.upstream.responses import ROOT, OperationResult
 _PART, _PART_BYTES = 1000, 1 << 20
 #: maximum bytes of a document in the head
 _MAX_IN_HEAD = 64 << 10
-#: the value of `collected` for a document that is too large for the head
+#: the value of `collected` for a document that is stored as a part
 DOCUMENT = "."
 
 
@@ -26,7 +27,7 @@ def head_of(answer: OperationResult) -> dict[str, Any]:
         return {"result": answer.decoded(), "collected": answer.collected, "meta": answer.meta}
     if _is_list(answer):
         return {"result": None, "collected": ROOT, "meta": answer.meta, **_page(answer)}
-    if _is_large(answer):
+    if _is_part(answer):
         return {"result": None, "collected": DOCUMENT, "meta": answer.meta}
     return {"result": answer.decoded(), "collected": None, "meta": answer.meta}
 
@@ -51,7 +52,7 @@ def parts_of(answer: OperationResult) -> Iterator[str]:
     if answer.collected is not None:
         return
     if not _is_list(answer):
-        if _is_large(answer):
+        if _is_part(answer):
             yield line_of(answer.result)
         return
     lines, size = [], 0
@@ -65,8 +66,9 @@ def parts_of(answer: OperationResult) -> Iterator[str]:
         yield "".join(lines)
 
 
-def _is_large(answer: OperationResult) -> bool:
-    return len(bytes(answer.result)) > _MAX_IN_HEAD
+def _is_part(answer: OperationResult) -> bool:
+    """Whether a document is too large for the head, or would change there."""
+    return len(bytes(answer.result)) > _MAX_IN_HEAD or not payloads.is_plain(answer.result)
 
 
 def _is_list(answer: OperationResult) -> bool:
@@ -75,8 +77,7 @@ def _is_list(answer: OperationResult) -> bool:
 
 def line_of(record: msgspec.Raw) -> str:
     """The record on one line."""
-    text = bytes(record)
-    return (msgspec.json.format(text, indent=-1) if b"\n" in text or b"\r" in text else text).decode() + "\n"
+    return payloads.on_one_line(record).decode() + "\n"
 
 
 def message_of(head: Mapping[str, Any]) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.access.audit.log import Entry
 from gateway.contract.kinds import Effect
 from gateway.errors import JobCanceled, Unavailable
 from gateway.foundation.aio.clock import CLOCK, steady
@@ -86,12 +87,19 @@ class JobRunContext:
         lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
         await self.save(state, {part or self._parts + 1: lines} if lines else {}, answers=answers)
 
-    async def save(self, state: Mapping[str, Any], parts: Mapping[int, str], *, answers: int = 0) -> None:
-        """Commit the state for a later attempt together with parts of the result: number → JSON lines."""
+    async def save(
+        self,
+        state: Mapping[str, Any],
+        parts: Mapping[int, str],
+        *,
+        answers: int = 0,
+        entries: Sequence[Entry] = (),
+    ) -> None:
+        """Commit the state for a later attempt with parts of the result (number → JSON lines) and audit entries."""
         async with self._write_lock:
             is_answered = self._in_flight <= answers  # reads are answered too, but not marked
             await retry_until_available(
-                lambda: self._leases.checkpoint(self._job, state, parts, is_answered=is_answered)
+                lambda: self._leases.checkpoint(self._job, state, parts, is_answered=is_answered, entries=entries)
             )
             self._in_flight = max(0, self._in_flight - answers)
             self.state, self._parts, self.has_saved = state, max([self._parts, *parts]), True

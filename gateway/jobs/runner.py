@@ -36,7 +36,7 @@ from gateway.jobs.leases import JobOutcome, LeaseKey, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNSTARTED, StoredJob
 from gateway.jobs.outcome import classify_outcome, is_requeued, must_continue, releases_key, with_outcome
 from gateway.jobs.run_context import JobRunContext, Work
-from gateway.upstream.responses import OperationResult
+from gateway.upstream.responses import OperationResult, created_id
 
 log = logging.getLogger(__name__)
 
@@ -178,8 +178,7 @@ class Lease:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
                 outcome = await self._outcome(work)
             self._is_finishing = True
-            # A repetition is safe: the fence or the final state of the row refuses the second write.
-            return await retry_until_available(lambda: self._write(outcome), self._on_unavailable)
+            return await self._stored(outcome)
         except LostLease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
@@ -190,6 +189,22 @@ class Lease:
             log.error("PostgreSQL was unavailable for too long; the result is dropped", extra={"job_id": str(job.id)})
             return None
 
+    async def _stored(self, outcome: Outcome) -> Outcome:
+        """Store the outcome; if it cannot be stored, end the job with that as its error."""
+        # A repetition is safe: the fence or the final state of the row refuses the second write.
+        try:
+            return await retry_until_available(lambda: self._write(outcome), self._on_unavailable)
+        except (LostLease, Unavailable):
+            raise
+        except Exception as error:
+            unstorable = self._bug("the outcome of the job cannot be stored", error)
+            return await retry_until_available(lambda: self._write(unstorable), self._on_unavailable)
+
+    def _bug(self, what: str, error: BaseException) -> GatewayError:
+        """Log an error that is no GatewayError; the job's error names its class, and never what it says."""
+        log.error("%s because of a bug", what, exc_info=error, extra={"job_id": str(self.job.id)})
+        return InternalError(f"{what}: {type(error).__name__}; the gateway's log has the details under this job's id")
+
     def _on_unavailable(self) -> None:
         if not self.database_unavailable.done():
             self.database_unavailable.set_result(None)
@@ -197,22 +212,23 @@ class Lease:
     async def _outcome(self, work: Work) -> Outcome:
         if self.job.cancel_requested and not must_continue(self.job, self.run_context.state):
             return JobCanceled(CANCELED_UNSTARTED if self.job.attempt == 1 else "canceled before it ran again")
+        limit = asyncio.timeout(_MAX_ATTEMPT)
         try:
-            async with asyncio.timeout(_MAX_ATTEMPT):
+            async with limit:
                 return await work(self.job, self.run_context)
         except GatewayError as error:
             return error
-        except TimeoutError:
-            return UpstreamTimeout(f"the job was not done within {_MAX_ATTEMPT / 3600:.0f} hours")
-        except asyncio.CancelledError:
-            if self._is_canceled:
+        except (LostLease, GeneratorExit):
+            raise
+        # Also one that is no Exception: a job whose run ends without an outcome would count as that of a lost worker.
+        except BaseException as error:
+            if isinstance(error, asyncio.CancelledError) and self._is_canceled:
                 return JobCanceled("canceled while it ran")
-            raise
-        except LostLease:
-            raise
-        except Exception:
-            log.exception("a job failed because of a bug", extra={"job_id": str(self.job.id)})
-            return InternalError()
+            if isinstance(error, asyncio.CancelledError) and _is_cancelled_from_outside():
+                raise
+            if isinstance(error, TimeoutError) and limit.expired():
+                return UpstreamTimeout(f"the job was not done within {_MAX_ATTEMPT / 3600:.0f} hours")
+            return self._bug("the run of the job failed", error)
 
     async def _write(self, outcome: Outcome) -> Outcome:
         """End the job, let it wait, or delete an inline one; returns the answer for a caller that waits."""
@@ -222,12 +238,13 @@ class Lease:
             return outcome
         may_wait = run_context.has_saved or CLOCK.now() - job.created_at < _MAX_AGE
         if may_wait and is_requeued(job, outcome, run_context.sent_at):
-            await self._leases.defer(job, float(outcome.retry_after or _RETRY_AFTER_UNAVAILABLE), outcome.detail)
+            pause, is_followed = outcome.retry_after or _RETRY_AFTER_UNAVAILABLE, must_continue(job, run_context.state)
+            await self._leases.defer(job, float(pause), outcome.detail, is_followed=is_followed)
             await self._hold_connector(outcome)
             return outcome
         job_outcome = self._classified(outcome)
         if job.is_inline and job_outcome.status is not JobStatus.UNKNOWN and releases_key(outcome):
-            await self._leases.release(job)
+            await self._leases.release(job, outcome.code)
         else:
             await self._leases.finish(job, job_outcome)
         return with_outcome(outcome, job_outcome)
@@ -276,6 +293,7 @@ class Lease:
             total=total,
             part=number,
             lines=lines,
+            target=None if self.job.effect is Effect.READ else created_id(result.result),
         )
 
     async def requeue(self) -> bool:
@@ -288,6 +306,12 @@ class Lease:
         except (LostLease, Unavailable):
             log.warning("a stopped job is not requeued until its lease expires", extra={"job_id": str(self.job.id)})
         return False
+
+
+def _is_cancelled_from_outside() -> bool:
+    """Whether the current task is being cancelled, as opposed to awaiting something that was."""
+    task = asyncio.current_task()
+    return task is not None and bool(task.cancelling())
 
 
 def _add_job_context(job: StoredJob) -> None:

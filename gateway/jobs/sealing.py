@@ -89,8 +89,11 @@ class JobSealing:
         """The decrypted text; raises InternalError if it was altered or belongs to another field or job."""
         if not text.startswith(_SEALED):
             return text
-        sealed = binascii.a2b_base64(text[len(_SEALED) :])
-        return decrypt(self._cipher(key), sealed, _associated_data(key, field)).decode()
+        try:
+            sealed = binascii.a2b_base64(text[len(_SEALED) :])
+            return decrypt(self._cipher(key), sealed, _associated_data(key, field)).decode()
+        except ValueError as error:
+            raise InternalError(f"{field} of a job is no sealed text; it was altered") from error
 
     def _cipher(self, key: HasKey) -> AESGCM:
         if key.key_id is None or key.wrapped_key is None:

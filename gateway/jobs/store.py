@@ -8,11 +8,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from gateway.access.audit.log import INSERT_ENTRIES, Entry
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, IdempotencyMismatch, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.db.batch_writer import rows_of
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import Where
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
@@ -36,6 +38,7 @@ from gateway.jobs.model import (
     summary_of,
 )
 from gateway.jobs.sealing import JobSealing, part_field
+from gateway.jobs.settlements import settling
 from gateway.jobs.tasks import TASKS, sql_names
 
 # If it is repeated after a lost commit response, existing rows are left unchanged.
@@ -84,6 +87,7 @@ _NEWEST_OF_ALL = "SELECT * FROM ({each}) AS jobs ORDER BY created_at DESC, id DE
 # which something may have been done, and reports what was done. Deletions cannot be canceled.
 _ENDS = f"(status IN ('queued', 'waiting') AND {NOTHING_DONE})"
 _CANCEL = f"""
+    WITH changed AS (
     UPDATE jobs
     SET cancel_requested = true,
         status = CASE WHEN {_ENDS} THEN 'canceled' WHEN status = 'waiting' THEN 'queued' ELSE status END,
@@ -94,7 +98,9 @@ _CANCEL = f"""
         next_attempt_at = NULL
     WHERE organization_id = $1 AND id = $2 AND NOT is_inline AND status IN ('queued', 'waiting', 'running')
       AND task NOT IN ({sql_names(task for task in TASKS.values() if not task.is_cancellable)})
-    RETURNING {SUMMARY_COLUMNS}
+    RETURNING *
+    ), noted AS ({settling("changed")})
+    SELECT {SUMMARY_COLUMNS} FROM changed AS jobs
 """
 _GET_STORED = f"SELECT {COLUMNS} FROM jobs WHERE organization_id = $1 AND id = $2 AND NOT is_inline"
 _QUEUED = f"""
@@ -174,8 +180,9 @@ class JobStore:
         claimed_by: str | None = None,
         *,
         needs_connector: bool = False,
+        intent: Entry | None = None,
     ) -> AcceptedJob:
-        """Commit job and key in one transaction; if the key was used before, return its job instead.
+        """Commit job, key and audit entry in one transaction; if the key was used before, return its job instead.
 
         Raises IdempotencyMismatch if the key was used for a different request. With `claimed_by` the job is inserted as
         running, with this process as its worker. With `needs_connector` it raises NotFound if the connector was deleted
@@ -190,6 +197,8 @@ class JobStore:
                 ):
                     raise NotFound("there is no such connector")
                 if key is None or await self._reserve_key(connection, new, key):
+                    if intent is not None:
+                        await connection.execute(INSERT_ENTRIES, rows_of([intent]))
                     return AcceptedJob(await self.accept_within(connection, new, claimed_by), is_new=True)
                 row = await connection.fetchrow(_FIND_BY_KEY, *_owner(new, key))
             # No row: the key was released between the two statements.

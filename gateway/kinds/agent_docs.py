@@ -11,7 +11,7 @@ from gateway.kinds.param_rows import param_rows
 from gateway.kinds.search_schema import search_call, search_params_schema
 from gateway.kinds.spec import Entity
 from gateway.kinds.suggestions import did_you_mean
-from gateway.kinds.sunsets import all_sunsets
+from gateway.kinds.sunsets import all_sunsets, undated_deprecations
 
 Block = dict[str, Any]
 
@@ -35,7 +35,7 @@ def skill_docs(kind: Kind, section: str | None = None) -> dict[str, Any]:
 
 def _overview(kind: Kind) -> list[Block]:
     methods = [f"{method.title}: {', '.join(method.credentials)}" for method in kind.spec.authentication.values()]
-    methods += [sentence for _, sentence in all_sunsets(kind.spec)]
+    methods += [*(sentence for _, sentence in all_sunsets(kind.spec)), *undated_deprecations(kind.spec)]
     return [
         _heading(1, kind.spec.title),
         _paragraph(kind.spec.description),

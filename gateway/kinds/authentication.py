@@ -20,9 +20,9 @@ class CredentialField(Model):
 class Deprecation(Model):
     """When the application switches something off (RFC 8594, RFC 9745), and what replaces it."""
 
-    #: the first day without it
+    #: the first day without it, if the application has named one
     sunset: date | None = None
-    #: the day from which new users should not adopt it; `sunset` by default
+    #: the day since which it is deprecated; `sunset` by default
     deprecated: date | None = None
     #: its replacement: an authentication method, a path or a few words
     replacement: str | None = None
@@ -31,10 +31,12 @@ class Deprecation(Model):
 
 
 class PathDeprecation(Deprecation):
-    """Paths that the application switches off."""
+    """Paths or operations that the application has deprecated; it may not have said when it switches them off."""
 
-    #: the beginning of these paths
-    path: str
+    #: the beginning of these paths; empty if it is about `operations`
+    path: str = ""
+    #: the operations, such as `tags.list`, where a path does not tell them from others
+    operations: tuple[str, ...] = ()
     #: whether `replacement` replaces it in the paths of requests already
     switched: bool = False
 
@@ -102,10 +104,13 @@ class OAuthEndpoints(Model):
     #: credentials and variables in the token response: name → path. The path of a member that RFC 6749 defines, such as
     #: `access_token`, is read only if the response has no such member
     outputs: dict[str, JsonPath] = Field(default_factory=dict)
-    #: the application's own codes for `invalid_grant` (RFC 6749): the refresh token is no longer valid
+    #: the application's own codes for `invalid_grant` (RFC 6749), or descriptions where the code means something else:
+    #: the refresh token is no longer valid
     invalid_grant_codes: tuple[str, ...] = ()
     #: the application's own codes for `invalid_client` (RFC 6749): the app's id or secret is wrong
     invalid_client_codes: tuple[str, ...] = ()
+    #: statuses beside 401 of responses to an expired access token: it is renewed once, and the request repeated
+    expired_statuses: tuple[int, ...] = ()
 
 
 class Variable(Model):
@@ -114,8 +119,8 @@ class Variable(Model):
     description: str
     #: whether a connector needs it; one of the `outputs` of OAuth may be missing until the first token
     required: bool = True
-    #: its format: one DNS label, one of the kind's hosts, or an https origin on one of them
-    type: Literal["dns_label", "host", "origin"] = "dns_label"
+    #: its format: one DNS label, one of the kind's hosts, an https origin on one of them, or text for paths and headers
+    type: Literal["dns_label", "host", "origin", "text"] = "dns_label"
     example: str | None = None
     #: the default
     default: str | None = None

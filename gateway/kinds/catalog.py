@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,12 +10,12 @@ from typing import Any
 import jsonschema_rs
 
 from gateway.contract.kinds import Effect
-from gateway.errors import UnknownAction, UnknownConnectorType, UnknownEntity
+from gateway.errors import ConnectorNotReady, UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.bulk import ITEMS
 from gateway.kinds.long_running import FollowUp, ResultRequest
 from gateway.kinds.members import media_type
-from gateway.kinds.paging import Paging
+from gateway.kinds.paging import Order, Paging
 from gateway.kinds.placements import Placement, json_schema, placements_of, plain_name
 from gateway.kinds.requests import Action
 from gateway.kinds.sources import SpecError
@@ -91,6 +91,20 @@ class Operation:
         return {"Accept": "application/json", **self.spec.headers, **self.action.headers}
 
     @cached_property
+    def variable_headers(self) -> tuple[str, ...]:
+        """The constant headers that have variables of the connector in them."""
+        declared = (*self.spec.headers.items(), *self.action.headers.items())
+        return tuple(name for name, text in declared if re.search(r"{\w+}", text))
+
+    @cached_property
+    def variable_query(self) -> Mapping[str, str]:
+        """The constant members of the query whose value is a variable of the connector, and its name."""
+        texts = {name: text for name, text in self.action.constant_query.items() if isinstance(text, str)}
+        return {
+            name: text[1:-1] for name, text in texts.items() if text[:1] == "{" and text[1:-1] in self.spec.environment
+        }
+
+    @cached_property
     def schema(self) -> dict[str, Any]:
         """JSON Schema 2020-12 of the params as callers see them."""
         return {
@@ -141,6 +155,13 @@ class Operation:
         return self.spec.paging[self.action.paging].beside(self.action.records or ()) if self.action.paging else None
 
     @cached_property
+    def order(self) -> Order:
+        """The order of its list: what may happen to its pages while they are read."""
+        if self.paging is None:
+            return "stable"
+        return self.action.order or self.paging.order or "unknown"
+
+    @cached_property
     def is_list(self) -> bool:
         return self.action.records is not None
 
@@ -184,7 +205,7 @@ class Operation:
     def sunset_headers(self) -> Mapping[str | None, Mapping[str, str]]:
         """By authentication method, what an answer says of the end of what the call relied on."""
         methods = (None, *self.spec.authentication)
-        return {method: sunset_headers(call_sunsets(self.spec, method, self.path)) for method in methods}
+        return {method: sunset_headers(call_sunsets(self.spec, method, self.path, str(self))) for method in methods}
 
     @cached_property
     def _alternatives(self) -> tuple[tuple[str, "Operation"], ...]:
@@ -192,7 +213,7 @@ class Operation:
         return tuple(
             (
                 alternative.without,
-                self.changed(request=alternative.request, paging=alternative.paging, alternatives=()),
+                self.changed(request=alternative.request, paging=alternative.paging, order=None, alternatives=()),
             )
             for alternative in self.action.alternatives
         )
@@ -329,7 +350,10 @@ class Kind:
         return operation
 
     @property
-    def health_check(self) -> Operation:
+    def health_check(self) -> Operation | None:
+        """The operation that shows whether credentials work, if the application has one."""
+        if self.spec.health_check is None:
+            return None
         entity_id, action_id = self.spec.health_check.split(".")
         return self.operation(entity_id, action_id)
 
@@ -337,8 +361,15 @@ class Kind:
 class Catalog:
     """All kinds, by name; those that are not served because their specs have errors, with these."""
 
-    def __init__(self, kinds: Iterable[Kind], refused: Mapping[str, SpecError] | None = None) -> None:
+    def __init__(
+        self,
+        kinds: Iterable[Kind],
+        refused: Mapping[str, SpecError] | None = None,
+        missing: Sequence[SpecError] = (),
+    ) -> None:
         self.refused: Mapping[str, SpecError] = refused or {}
+        #: the errors of folders that could not be read
+        self.missing = missing
         self.kinds: dict[str, Kind] = {kind.name: kind for kind in kinds}
         #: names that are understood: of applications, where one kind alone has them, and of kinds
         self._by_name = {canonical(name): kind for name, kind in self._applications()} | {
@@ -364,6 +395,29 @@ class Catalog:
             hint = did_you_mean(name, {canonical(each): each for each in names}.values())
             raise UnknownConnectorType(f"there is no connector type {name!r}; {hint}")
         return kind
+
+    def served(self, name: str) -> Kind:
+        """The kind of a stored record, by its exact name; raises ConnectorNotReady if it is not served.
+
+        Another kind whose application has that name must not receive the record's credentials.
+        """
+        kind = self.kinds.get(name)
+        if kind is None:
+            reason = self.unserved_reason(name)
+            raise ConnectorNotReady(
+                f"the connector is unserved: {reason}", extra={"connector_status": "unserved", "next_step": reason}
+            )
+        return kind
+
+    def unserved_reason(self, name: str) -> str | None:
+        """Why a kind is not served and who can mend it, without the operator's paths; None for a kind that is."""
+        if name in self.kinds:
+            return None
+        if name in self.refused:
+            count = self.refused[name].count
+            return f"the kind {name} is not served: its spec has {count}, which the operator sees in `gateway doctor`"
+        found = "a folder of GATEWAY_SPECS cannot be read" if self.missing else "no folder of GATEWAY_SPECS has it"
+        return f"the kind {name} is not served: {found}, which the operator can correct"
 
     def application_of(self, name: str) -> str:
         """The application's name of a kind by its exact name; that name for a kind that is not served."""

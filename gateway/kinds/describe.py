@@ -22,7 +22,10 @@ def kind_summary(kind: Kind) -> dict[str, Any]:
         "auth_methods": [_auth_method(name, kind) for name in spec.authentication],
         "environment": {name: variable.model_dump(mode="json") for name, variable in spec.environment.items()},
         "oauth": spec.oauth is not None,
-        "deprecations": [{"path": each.path, **_sunset(each)} for each in spec.deprecations],
+        "deprecations": [
+            {"path": each.path or None, "operations": list(each.operations), **_sunset(each)}
+            for each in spec.deprecations
+        ],
         "docs_skill_id": spec.kind,
         "entities": {entity: kind.actions_of(entity) for entity in spec.entities},
     }
@@ -90,9 +93,9 @@ def _paging(paging: Paging | None) -> dict[str, Any] | None:
         return None
     return {
         "style": paging.style.value,
-        "param": paging.param,
+        "param": paging.param or None,
         "size": paging.size,
-        "next": ".".join(paging.next),
+        "next": ".".join(paging.next) or None,
         "has_more": paging.has_more,
         "max_pages": paging.max_pages,
         "incomplete": None if paging.incomplete is None else paging.incomplete.meta,

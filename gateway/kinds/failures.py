@@ -31,6 +31,9 @@ class Failure(Model):
     #: temporary errors: the name of a limit, a code or a status (`*` at the end for any rest) → seconds to wait, or
     #: `day` for the allowance of a day
     retry_after: dict[str, int | Literal["day"]] = Field(default_factory=dict)
+    #: statuses from 500 on, and codes, of responses by which the application states that it did nothing; after any
+    #: other such response it is unknown whether a write was done
+    nothing_done: tuple[str, ...] = ()
     #: seconds to wait after a rate-limit error that names no time; by default the window of the rate limit, at most 60
     default_retry_after: int | None = None
     #: headers beside Retry-After that name the wait: seconds or a Unix time

@@ -1,7 +1,9 @@
 """Kinds from folders of specs: the shipped ones, and those of the operator, which are checked first."""
 
+import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -10,14 +12,21 @@ from pydantic import ValidationError
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.lint.kind import linted_kind
 from gateway.kinds.lint.reading import errors_of
-from gateway.kinds.sources import LintError, SpecError, entity_files, read_yaml
-from gateway.kinds.spec import ConnectorSpec, Entity
+from gateway.kinds.sources import LintError, SpecError, entity_files, lint_error, read_yaml
+from gateway.kinds.spec import KIND_NAME, ConnectorSpec, Entity
+
+log = logging.getLogger(__name__)
 
 
 def shipped_specs() -> Path:
     """The folder of the kinds that come with the package: inside a wheel, else beside the checkout's packages."""
     inside = Path(str(files("gateway") / "specs"))
     return inside if inside.is_dir() else Path(__file__).parents[2] / "specs"
+
+
+def own_folders() -> list[Path]:
+    """The folders in `GATEWAY_SPECS`, for programs without other settings of the gateway."""
+    return [Path(folder) for folder in os.environ.get("GATEWAY_SPECS", "").split(os.pathsep) if folder]
 
 
 def spec_folders(extra: Iterable[str | os.PathLike[str]] = ()) -> list[Path]:
@@ -38,7 +47,20 @@ def kind_folders(root: Path) -> list[Path]:
         raise SpecError([LintError(root, 0, message)]) from error
 
 
-def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
+def serving_catalog(extra: Iterable[str | os.PathLike[str]]) -> Catalog:
+    """`load_catalog` for processes that serve: a folder that is missing costs its kinds only, and is in `missing`."""
+    present, missing = [], []
+    for root in map(Path, extra):
+        try:
+            spec_folders([root])
+        except SpecError as error:
+            missing.append(error)
+        else:
+            present.append(root)
+    return load_catalog(present, missing)
+
+
+def load_catalog(extra: Iterable[str | os.PathLike[str]] = (), missing: Sequence[SpecError] = ()) -> Catalog:
     """All shipped kinds and those in the extra folders (`GATEWAY_SPECS`); raises SpecError for a missing folder.
 
     A kind of an extra folder whose spec has errors is not served: it is among the catalog's `refused`. Shipped kinds
@@ -49,7 +71,7 @@ def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
     refused: dict[str, SpecError] = {}
     shipped = shipped_specs()
     for folder in spec_folders(extra):
-        kind, errors = (_shipped_kind(folder), []) if folder.parent == shipped else linted_kind(folder)
+        kind, errors = (_shipped_kind(folder), []) if folder.parent == shipped else _checked_kind(folder, kinds)
         if kind is None or errors:
             name = kind_name_of(folder)
             kinds.pop(name, None)
@@ -57,15 +79,30 @@ def load_catalog(extra: Iterable[str | os.PathLike[str]] = ()) -> Catalog:
         else:
             kinds[kind.name] = kind
             refused.pop(kind.name, None)
-    return Catalog(kinds.values(), refused)
+    return Catalog(kinds.values(), refused, missing)
+
+
+def _checked_kind(folder: Path, others: Mapping[str, Kind]) -> tuple[Kind | None, list[LintError]]:
+    """The kind in a folder with its errors; an error of the linter itself costs this kind only, too."""
+    try:
+        kind, errors = linted_kind(folder)
+    except Exception as error:
+        log.exception("the linter failed at %s", folder)
+        return None, [LintError(folder, 0, f"the linter failed: {type(error).__name__}; report this as a fault of it")]
+    for other in others.values():
+        if kind is not None and other.name != kind.name and other.spec.definition_id == kind.spec.definition_id:
+            message = f"is that of {other.name}; leave it out, or write another UUID"
+            errors.append(lint_error(folder, ("definition_id",), message))
+    return kind, errors
 
 
 def kind_name_of(folder: Path) -> str:
-    """The name of the kind in a folder, even a faulty one; the folder's name by default."""
+    """The name of the kind in a folder, even a faulty one; the folder's name if the files have no valid one."""
     try:
-        return str(read_yaml(folder / "connector.yaml").get("kind", folder.name))
+        name = read_yaml(folder / "connector.yaml").get("kind")
     except SpecError:
         return folder.name
+    return name if isinstance(name, str) and re.fullmatch(KIND_NAME, name) else folder.name
 
 
 def load_kind(folder: Path) -> Kind:

@@ -23,6 +23,9 @@ CSV = "text/csv"
 MULTIPART = ("multipart/form-data", "multipart/related")
 
 
+_JSON = re.compile(r"(?:application|text)/json|[a-z0-9.-]+/[a-z0-9.-]+\+json")
+
+
 def media_type(content_type: str) -> str:
     """A content type without its parameters, in lower case."""
     return content_type.partition(";")[0].strip().lower()
@@ -30,7 +33,7 @@ def media_type(content_type: str) -> str:
 
 def is_json(content_type: str) -> bool:
     """Whether bodies of a content type are JSON (RFC 8259, RFC 6839 §3.1)."""
-    return re.fullmatch(r"application/(?:[a-z0-9.-]+\+)?json", media_type(content_type)) is not None
+    return _JSON.fullmatch(media_type(content_type)) is not None
 
 
 def _content_type(value: str) -> str:

@@ -11,12 +11,15 @@ import msgspec
 
 from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
 from gateway.kinds.catalog import Operation
-from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.schema_errors import first_errors, has_more_values_than
+from gateway.kinds.suggestions import Suggestions
 
 #: maximum characters of a caller's value in an error
 _SHOWN_CHARACTERS = 60
 #: maximum nesting of params; no application accepts more
 _DEPTH = 64
+#: maximum members and items of params at all depths, because each takes time here and in the validator
+MAX_VALUES = 50_000
 #: the `format` of a comma-separated text; callers may send an array instead
 COMMA_SEPARATED = "comma-separated"
 #: numbers in text, and the maximum characters of one
@@ -29,6 +32,9 @@ _FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026
 
 def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """The params with `limit` mapped and defaults filled in; raises InvalidParams with every fault."""
+    if has_more_values_than(MAX_VALUES, params):
+        text = f"params have more than {MAX_VALUES:,} values; split the call"
+        raise invalid(operation, [_field_error(operation, [], "maxItems", text)])
     if operation.plain_names:
         params = {operation.plain_names.get(name, name): value for name, value in params.items()}
     values = dict(params)
@@ -132,20 +138,23 @@ def _types(schema: Mapping[str, Any]) -> Sequence[str]:
 
 def _schema_errors(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]:
     """The faults that the schema finds, at most `MAX_FAULTS`, each with a complete sentence."""
+    suggestions = Suggestions()
     try:
         if operation.validator.is_valid(params):
             return []
         errors = (
             field_error
-            for error in operation.validator.iter_errors(params)
-            for field_error in _errors_of(operation, error)
+            for error in first_errors(operation.validator, params)
+            for field_error in _errors_of(operation, error, suggestions)
         )
         return list(islice(errors, MAX_FAULTS))
     except ValueError as error:
         return [_field_error(operation, [], "type", f"params are not JSON: {error}")]
 
 
-def _errors_of(operation: Operation, error: jsonschema_rs.ValidationError) -> Iterator[FieldError]:
+def _errors_of(
+    operation: Operation, error: jsonschema_rs.ValidationError, suggestions: Suggestions
+) -> Iterator[FieldError]:
     place = [str(part) for part in error.instance_path]
     kind, name = error.kind, ".".join(place)
     subject = f"{name or 'params'} is {_shown(error.instance)}"
@@ -160,7 +169,8 @@ def _errors_of(operation: Operation, error: jsonschema_rs.ValidationError) -> It
             for unexpected in kind.value:
                 named = [*place, unexpected]
                 hint = operation.action.unsupported_params.get(unexpected) if not place else None
-                hint = hint or _within(operation, place, unexpected) or did_you_mean(unexpected, properties)
+                hint = hint or _within(operation, place, unexpected)
+                hint = hint or suggestions.did_you_mean(unexpected, properties)
                 yield _field_error(operation, named, "unknown", f"{'.'.join(named)} is not a param; {hint}")
         case "enum":
             yield _field_error(operation, place, "enum", f"{subject}; allowed: {', '.join(map(str, kind.value))}")
@@ -261,27 +271,48 @@ def _described(schema: Mapping[str, Any]) -> str:
     return f" ({schema['description']})" if "description" in schema else ""
 
 
-def _unsafe_values(operation: Operation, value: Any, place: tuple[str, ...] = ()) -> Iterator[FieldError]:
+def _unsafe_values(operation: Operation, values: Mapping[str, Any]) -> Iterator[FieldError]:
     """Faults of values that cannot be sent: NUL and lone surrogates in text, numbers that JSON lacks, deep nesting."""
-    if isinstance(value, str):
-        if "\x00" in value or (not value.isascii() and _has_lone_surrogate(value)):
-            shown = ".".join(place)
-            yield _field_error(operation, list(place), "text", f"{shown} contains NUL or a lone surrogate; remove it")
-    elif isinstance(value, float):
-        if not math.isfinite(value):
-            yield _field_error(operation, list(place), "number", f"{'.'.join(place)} is not a finite number")
-    elif isinstance(value, _NESTED):
-        if len(place) > _DEPTH:
-            yield _field_error(
-                operation, list(place[:3]), "depth", f"{place[0]} is nested more than {_DEPTH} levels deep"
-            )
-            return
-        members = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, member in members:
-            for each in (key, member):
-                is_plain_text = isinstance(each, str) and each.isascii() and "\x00" not in each
-                if not is_plain_text and not isinstance(each, int):
-                    yield from _unsafe_values(operation, each, (*place, str(key)))
+    # The members that are left at each depth, with the names that led there.
+    left: list[Iterator[tuple[Any, Any]]] = [iter(values.items())]
+    names: list[Any] = [""]
+    while left:
+        for key, member in left[-1]:
+            names[-1] = key
+            if isinstance(key, str) and not _is_plain(key):
+                yield from _faults_of_text(operation, names, key)
+            if isinstance(member, str):
+                if not _is_plain(member):
+                    yield from _faults_of_text(operation, names, member)
+            elif isinstance(member, float):
+                if not math.isfinite(member):
+                    place = _shown_place(names)
+                    yield _field_error(operation, place, "number", f"{'.'.join(place)} is not a finite number")
+            elif member and isinstance(member, _NESTED):
+                if len(names) > _DEPTH:
+                    text = f"{names[0]} is nested more than {_DEPTH} levels deep"
+                    yield _field_error(operation, _shown_place(names[:3]), "depth", text)
+                    continue
+                names.append("")
+                left.append(iter(member.items() if isinstance(member, dict) else enumerate(member)))
+                break
+        else:
+            left.pop()
+            names.pop()
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and "\x00" not in text
+
+
+def _faults_of_text(operation: Operation, names: Sequence[Any], text: str) -> Iterator[FieldError]:
+    if "\x00" in text or _has_lone_surrogate(text):
+        place = _shown_place(names)
+        yield _field_error(operation, place, "text", f"{'.'.join(place)} contains NUL or a lone surrogate; remove it")
+
+
+def _shown_place(names: Sequence[Any]) -> list[str]:
+    return [str(name) for name in names]
 
 
 def _has_lone_surrogate(text: str) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from gateway.contract.kinds import Effect
 from gateway.kinds.bulk import Bulk
@@ -20,10 +20,25 @@ from gateway.kinds.members import (
     Phrases,
     RequestLine,
 )
+from gateway.kinds.paging import Order
 from gateway.kinds.upload_session import UploadSession
 
 #: `fragment` selects fields in a GraphQL document; `text` is for params that are sent only in the `text` of others
 _LOCATIONS = ("path", "query", "body", "header", "fragment", "text")
+
+
+#: the param that names the part of a file, for callers that cannot set the header
+_RANGE_HEADER = {
+    "type": "string",
+    "in": "header",
+    "as": "Range",
+    "description": "the part of the file wanted, such as bytes=0-1023",
+}
+
+
+def _is_range(name: str, schema: Any) -> bool:
+    named = schema.get("as", name) if isinstance(schema, dict) and schema.get("in") == "header" else name
+    return name == "range_header" or (isinstance(named, str) and named.lower() == "range")
 
 
 class ParamStyle(StrEnum):
@@ -122,6 +137,8 @@ class RequestSpec(Model):
     #: the path of the record within each item, such as `node`
     unwrap: JsonPath = ()
     paging: str | None = None
+    #: the order of the list; by default that of its paging style
+    order: Order | None = None
     #: the name of a Python rule, for a request that this language cannot describe
     rule: str | None = None
 
@@ -164,6 +181,17 @@ class Action(RequestSpec, CheckedModel):
     write_through: tuple[CopyUpdate, ...] | None = None
     #: the fields of the record, if they differ from the entity's
     fields: dict[str, str | JsonSchema] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_range(cls, document: Any) -> Any:
+        """Every download takes `range_header`, whether its spec declares it or not."""
+        if not isinstance(document, dict) or "download" not in document:
+            return document
+        params = document.get("params", {})
+        if not isinstance(params, dict) or any(_is_range(name, schema) for name, schema in params.items()):
+            return document
+        return {**document, "params": {**params, "range_header": dict(_RANGE_HEADER)}}
 
     def param_in(self, value: Any) -> str | None:
         """The name of the param in a text that is only `{name}`; None for any other value."""

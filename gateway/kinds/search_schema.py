@@ -8,7 +8,7 @@ from gateway.kinds.search_operators import CONDITIONS, Family, Operator
 from gateway.kinds.sync import Search
 
 #: the members of a search's `meta`
-SEARCH_META = ("has_more", "cursor", "took_ms", "as_of", "total_synced", "synchronized")
+SEARCH_META = ("has_more", "cursor", "took_ms", "as_of", "total_synced", "synchronized", "complete")
 _SCALAR = ["string", "number", "boolean"]
 _FILTER = "filter"
 #: definition → the JSON Schema of the values that its conditions compare fields with

@@ -1,5 +1,6 @@
 """Spec files as text: their contents, and the line of each member."""
 
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -9,6 +10,12 @@ from typing import Any
 import yaml
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+#: maximum bytes of a file, and of its values after each alias is replaced by what it stands for
+_MAX_BYTES, _MAX_VALUES = 32 << 20, 1_000_000
+#: maximum depth of nested lists and mappings: the YAML library's C code crashes the process at many thousands
+_MAX_DEPTH = 100
+#: errors of a summary, and its maximum characters
+_SUMMARIZED, _MAX_SUMMARY = 3, 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,12 @@ class SpecError(Exception):
         self.errors = tuple(errors)
 
     @property
+    def summary(self) -> str:
+        """The number of errors and the first of them, for one line of a log."""
+        shown = "; ".join(map(str, self.errors[:_SUMMARIZED]))
+        return f"{self.count}: {shown:.{_MAX_SUMMARY}}{'; …' if len(self.errors) > _SUMMARIZED else ''}"
+
+    @property
     def count(self) -> str:
         """`1 error`, `3 errors`."""
         return "1 error" if len(self.errors) == 1 else f"{len(self.errors)} errors"
@@ -42,7 +55,9 @@ class SpecError(Exception):
 def read_yaml(path: Path) -> dict[str, Any]:
     """The mapping in a YAML file; raises SpecError with the line."""
     try:
-        text = path.read_text("utf-8")
+        text = _text_of(path)
+        if _is_too_deep(text):
+            raise SpecError([LintError(path, 1, f"has more than {_MAX_DEPTH} lists or mappings in one another", True)])
         document = yaml.load(text, Loader=_LOADER)
     except FileNotFoundError as error:
         message = "there is no such file; a kind is a folder with a connector.yaml"
@@ -50,15 +65,56 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except OSError as error:
         message = f"the file cannot be read: {error.strerror or error}"
         raise SpecError([LintError(path, 1, message, is_unreadable=True)]) from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
+        raise SpecError([LintError(path, 1, "not YAML: this is not text in UTF-8", True)]) from error
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError is a day such as 2026-13-01, or a number too long
         mark = getattr(error, "problem_mark", None)
-        message = getattr(error, "problem", None) or "this is not text in UTF-8"
+        message = getattr(error, "problem", None) or str(error)
         raise SpecError([LintError(path, mark.line + 1 if mark else 1, f"not YAML: {message}", True)]) from error
     if not isinstance(document, dict):
         raise SpecError([LintError(path, 1, "a spec file is a mapping, such as `description: …`", True)])
-    if "&" in text and "*" in text and _holds_itself(document, set(), set()):
-        raise SpecError([LintError(path, 1, "an alias (`*name`) is used within its own anchor (`&name`)", True)])
+    if "&" in text and "*" in text:
+        if _holds_itself(document, set(), set()):
+            raise SpecError([LintError(path, 1, "an alias (`*name`) is used within its own anchor (`&name`)", True)])
+        if _values_in(document, {}) > _MAX_VALUES:
+            raise SpecError([LintError(path, 1, f"its aliases make more than {_MAX_VALUES:,} values", True)])
     return document
+
+
+def _text_of(path: Path) -> str:
+    """The text of a regular file; reading a pipe could wait forever."""
+    mode = path.stat()
+    if not stat.S_ISREG(mode.st_mode) and not stat.S_ISDIR(mode.st_mode):
+        raise OSError(None, "it is not a regular file")
+    if mode.st_size > _MAX_BYTES:
+        raise OSError(None, f"it has more than {_MAX_BYTES >> 20} MiB")
+    return path.read_text("utf-8")
+
+
+def _is_too_deep(text: str) -> bool:
+    """Whether lists and mappings are nested too deeply; files with few marks of nesting need no second parsing."""
+    is_indented = f"\n{' ' * _MAX_DEPTH}" in text
+    if not is_indented and sum(map(text.count, ("[", "{", "- ", "? "))) <= _MAX_DEPTH:
+        return False
+    depth = 0
+    for event in yaml.parse(text, Loader=_LOADER):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > _MAX_DEPTH:
+                return True
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return False
+
+
+def _values_in(value: Any, counted: dict[int, int]) -> int:
+    """The number of values in a value that does not hold itself, as if each alias was written out."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in counted:
+        inner = value.values() if isinstance(value, dict) else value
+        counted[id(value)] = 1 + sum(_values_in(each, counted) for each in inner)
+    return counted[id(value)]
 
 
 def entity_files(folder: Path) -> list[Path]:
@@ -109,19 +165,26 @@ def line_of(path: Path, place: Sequence[str]) -> int:
 
 def repeated_members(path: Path) -> Iterator[LintError]:
     """An error for each member that a mapping has twice; YAML would silently use the last one."""
-    pending = [composed(path)]
-    visited = set()
-    while pending:
-        node = pending.pop()
-        if id(node) in visited:  # an alias, perhaps of a node around itself
+    #: for each collection around the event: the names of a mapping, None for a list; and whether a name is next
+    around: list[tuple[set[str] | None, bool]] = []
+    for event in yaml.parse(path.read_text("utf-8"), Loader=_LOADER):
+        if isinstance(event, yaml.CollectionEndEvent):
+            around.pop()
             continue
-        visited.add(id(node))
-        seen: set[str] = set()
-        for name, key, value in _members(node):
-            if isinstance(key, yaml.ScalarNode) and name in seen:
-                yield LintError(path, key.start_mark.line + 1, f"{name} appears twice; remove one of them")
-            seen.add(name)
-            pending.append(value)
+        if not isinstance(event, yaml.NodeEvent):
+            continue
+        names, is_name = around[-1] if around else (None, False)
+        if names is not None:
+            around[-1] = names, not is_name
+            if is_name and isinstance(event, yaml.ScalarEvent):
+                if event.value in names:
+                    mark: Any = event.start_mark
+                    yield LintError(path, mark.line + 1, f"{event.value} appears twice; remove one of them")
+                names.add(event.value)
+        if isinstance(event, yaml.MappingStartEvent):
+            around.append((set(), True))
+        elif isinstance(event, yaml.SequenceStartEvent):
+            around.append((None, False))
 
 
 def _members(node: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -5,7 +5,7 @@ A spec is data. Its vocabulary is closed: a handful of paging styles, authentica
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 from uuid import UUID, uuid5
 
 from pydantic import Field, StringConstraints, model_validator
@@ -26,6 +26,16 @@ KindName = Annotated[str, StringConstraints(pattern=KIND_NAME)]
 _KINDS = UUID("5d8fbb6c-31f0-4b0e-9d0f-2a8f5a0e7c11")
 #: maximum seconds of `default_retry_after`, if the spec has none
 _LONGEST_DEFAULT_WAIT = 60
+
+
+def display_name_of(kind: str) -> str:
+    """The name of a kind as `connector_type` shows it: `support-desk` is `Support-Desk`."""
+    return "-".join(part.capitalize() for part in kind.split("-"))
+
+
+def definition_id_of(kind: str) -> str:
+    """The `definition_id` of a kind whose spec has none."""
+    return str(uuid5(_KINDS, kind))
 
 
 class Entity(Model):
@@ -76,7 +86,7 @@ class ConnectorSpec(Model):
     environment: dict[Identifier, Variable] = Field(default_factory=dict)
     authentication: dict[Identifier, AuthMethod]
     oauth: OAuthEndpoints | None = None
-    #: paths that the application will switch off
+    #: paths and operations that the application has deprecated
     deprecations: tuple[PathDeprecation, ...] = ()
     headers: dict[str, str] = Field(default_factory=dict)
     content_type: ContentType = "application/json"
@@ -86,7 +96,10 @@ class ConnectorSpec(Model):
     paging: dict[Identifier, Paging] = Field(default_factory=dict)
     rate_limit: RateLimit = RateLimit()
     webhooks: NoticeSpec | None = None
-    health_check: str
+    #: the read that shows whether credentials work, if the application has one
+    health_check: str | None = None
+    #: its params, as far as it requires any
+    health_check_params: dict[str, Any] = Field(default_factory=dict)
     #: names of properties in property maps: the gateway's → the application's; `a_*: b_*` replaces a prefix
     property_names: dict[str, str] = Field(default_factory=dict)
     #: JSON Schemas that params refer to as `$ref: "#/$defs/name"`
@@ -95,13 +108,13 @@ class ConnectorSpec(Model):
 
     @property
     def display_name(self) -> str:
-        """The kind's name as `connector_type` shows it: `support-desk` is `Support-Desk`."""
-        return "-".join(part.capitalize() for part in self.kind.split("-"))
+        """The kind's name as `connector_type` shows it."""
+        return display_name_of(self.kind)
 
     def current_path(self, path: str) -> str:
         """The path of a request; a deprecation with `switched` replaces the beginning of the path."""
         for each in self.deprecations:
-            if each.switched and path.startswith(each.path):
+            if each.switched and each.path and path.startswith(each.path):
                 return f"{each.replacement}{path.removeprefix(each.path)}"
         return path
 
@@ -127,7 +140,7 @@ class ConnectorSpec(Model):
         if not self.application:
             object.__setattr__(self, "application", self.title)
         if not self.definition_id:
-            object.__setattr__(self, "definition_id", str(uuid5(_KINDS, self.kind)))
+            object.__setattr__(self, "definition_id", definition_id_of(self.kind))
         if self.failure.default_retry_after is None:
             wait = min(self.rate_limit.seconds, _LONGEST_DEFAULT_WAIT)
             object.__setattr__(self, "failure", self.failure.model_copy(update={"default_retry_after": wait}))

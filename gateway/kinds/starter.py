@@ -27,6 +27,7 @@ paging:
     param: cursor
     size: limit
     next: next_cursor
+    order: stable
     meta: {{next_cursor: paging.next_cursor}}
 rate_limit: {{requests: 120, seconds: 60}}
 health_check: items.list

@@ -1,13 +1,15 @@
 """The nearest known name, for errors that suggest what was probably meant."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 #: characters; a longer name is not compared with the known ones
 _MAX_NAME = 200
 #: how alike a misspelt word is: `lst` and `list` are, `delete` and `update` are two words
 _MISSPELT = 0.8
+#: names of one request for which the nearest known name is searched
+_MOST_SEARCHES = 5
 
 
 def nearest(name: str, names: Iterable[str], likeness: float = 0.5) -> str | None:
@@ -29,9 +31,27 @@ def did_you_mean(name: str, names: Iterable[str]) -> str:
     """The end of an error message: the name that was probably meant, else all known names."""
     candidates = sorted(names)
     suggestion = nearest(name, candidates)
-    if suggestion:
-        return f"did you mean {suggestion}?"
+    return f"did you mean {suggestion}?" if suggestion else _all_known(candidates)
+
+
+def _all_known(candidates: Sequence[str]) -> str:
     return f"known: {', '.join(candidates)}" if candidates else "there are none"
+
+
+class Suggestions:
+    """`did_you_mean` for the faults of one request: it searches once per name, and for the first few names only."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, tuple[str, ...]], str] = {}
+
+    def did_you_mean(self, name: str, names: Iterable[str]) -> str:
+        """The name that was probably meant, else all known names; after the first few names all known names."""
+        known = tuple(sorted(names))
+        if (name, known) in self._found:
+            return self._found[name, known]
+        if len(self._found) == _MOST_SEARCHES:
+            return _all_known(known)
+        return self._found.setdefault((name, known), did_you_mean(name, known))
 
 
 def misspelt(name: str, names: Iterable[str]) -> str | None:

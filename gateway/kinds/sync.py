@@ -20,16 +20,30 @@ class SyncRead(RequestSpec):
     request_interval: float = Field(0, ge=0)
 
 
+class LogPosition(Model):
+    """The read that returns the present position in the application's log of changes."""
+
+    #: the operation, such as `profile.get`
+    operation: str = Field(pattern=r"^\w+\.\w+$")
+    #: the path of the position in its record
+    value: JsonPath
+
+
 class Incremental(Model):
     """How the synchronizer requests the changes since its last read."""
 
     #: `modified`: a param, or `{since}` in a text, has the time from which changes are requested. `newest_first`: the
     #: list is read down to that time. `cursor`: the application's cursor continues from one synchronization to the
     #: next. `end_time`: each response has the time of the next request. `window`: a search with a maximum number of
-    #: results is repeated from the last time that it returned
-    style: Literal["modified", "newest_first", "cursor", "end_time", "window"]
-    #: the param with the time
+    #: results is repeated from the last time that it returned. `log`: the application's log of changes is read from the
+    #: position that `start` returned before the last full synchronization, or the last response
+    style: Literal["modified", "newest_first", "cursor", "end_time", "window", "log"]
+    #: the param with the time, or with the position in the log
     param: str | None = None
+    #: the position in the log
+    start: LogPosition | None = None
+    #: the Meta member with the position after the last page of the log
+    position: str | None = None
     #: the format of times in requests
     format: Literal["iso", "seconds", "milliseconds"] = "iso"
     #: the member of a record that holds the time of its change
@@ -82,10 +96,15 @@ class Sync(SyncRead):
     #: for lists that may omit records: the param of `get` that takes a record's id. A record missing from the list is
     #: read by id, and deleted from the copy only if it is not found
     verify_param: str | None = None
+    #: params with which `get` reads a record, if they differ from those of the list
+    get_params: dict[str, Any] = Field(default_factory=dict)
     #: members of records that the list never shows; these records stay in the copy
     unlisted_when: dict[str, Any] = Field(default_factory=dict)
     #: a Python function of `gateway.context_store.sync.transforms` that makes search documents from records
-    transform: Literal["associated_ids", "comment_events", "message_time", "property_list"] | None = None
+    transform: (
+        Literal["associated_ids", "changed_threads", "comment_events", "message_time", "numeric_ids", "property_list"]
+        | None
+    ) = None
     #: seconds between two synchronizations
     interval: int = Field(900, ge=1)
     #: seconds between two full synchronizations

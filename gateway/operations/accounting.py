@@ -21,18 +21,10 @@ from gateway.kinds.catalog import Operation
 from gateway.kinds.sunsets import explain_refusal
 from gateway.operations.call import OperationCall
 from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.responses import created_id
 
 #: maximum names of one entry, and characters of a name and of a target: callers name the members of free-form objects
 _MAX_MEMBERS, _MAX_LENGTH = 100, 200
-
-
-class _Identified(msgspec.Struct):
-    """The member of a created record that identifies it."""
-
-    id: str | int | None = None
-
-
-_RECORD = msgspec.json.Decoder(_Identified)
 
 
 def recorded(audit: Audit, caller: Caller, call: OperationCall) -> AbstractContextManager[Entry]:
@@ -46,6 +38,11 @@ def describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> N
     entry.kind, entry.target = resolved.record.kind, target_of(call.operation, call.params)
     if call.effect is not Effect.READ:
         entry.changed = changed_members(call.operation, call.params) or None
+
+
+def describe_created(entry: Entry, result: msgspec.Raw) -> None:
+    """Set the audit entry's target to the record that the write made, unless its params name one."""
+    entry.target = entry.target or created_id(result)
 
 
 def target_of(operation: Operation, params: Mapping[str, Any]) -> str | None:
@@ -69,15 +66,6 @@ def _names(params: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"{name}.{member}" for member in value)
         else:
             yield name
-
-
-def created_id(result: msgspec.Raw) -> str | None:
-    """The id of the record in the answer to a write; None if the answer is not a record or has no id."""
-    try:
-        record = _RECORD.decode(result)
-    except msgspec.MsgspecError:
-        return None
-    return None if record.id is None else str(record.id)[:_MAX_LENGTH]
 
 
 class Accounted(msgspec.Struct, kw_only=True):

@@ -58,7 +58,8 @@ class CopySearch:
             entry.kind = resolved.record.kind
             await self._permission.require_search(caller, resolved.record, call.entity, call.surface)
             page = await self._found(resolved, call, query)
-        result = msgspec.json.encode({"data": selected_records(page.data, call.selection), "meta": _meta(page)})
+        records = await selected_records(page.data, call.selection)
+        result = msgspec.json.encode({"data": records, "meta": _meta(page)})
         following = {**call.params, "cursor": page.cursor} if page.has_more else None
         return Done(
             answer=OperationResult(result=msgspec.Raw(result), is_page=True, next=following), took_ms=page.took_ms
@@ -128,4 +129,5 @@ def _meta(page: SearchPage) -> dict[str, Any]:
         "as_of": moment(page.as_of),
         "total_synced": page.total_synced,
         "synchronized": page.as_of is not None,
+        "complete": page.is_complete,
     }

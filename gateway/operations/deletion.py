@@ -27,6 +27,7 @@ from gateway.foundation.db.pool import Database
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.run_context import JobRunContext
+from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.tasks import DELETE_CONNECTOR, DELETE_WORKSPACE
@@ -85,7 +86,8 @@ class Deletion:
             "connector.delete", caller, connector_id=connector_id, target=str(connector_id)
         ) as entry:
             job = await self._accept_connector(caller, connector_id, request_id)
-            entry.outcome, entry.kind = "accepted", job.kind
+            entry.accept(call_id_of(job))
+            entry.kind = job.kind
         return job
 
     async def _accept_connector(self, caller: Caller, connector_id: UUID, request_id: str | None) -> StoredJob:
@@ -99,6 +101,7 @@ class Deletion:
             workspace_name=record.workspace_name,
             task=DELETE_CONNECTOR.name,
             kind=record.kind,
+            target=str(connector_id),
             request_id=request_id,
         )
         async with self.database.tenant(organization_id) as connection, connection.transaction():
@@ -111,7 +114,7 @@ class Deletion:
         """Hide the workspace and its connectors from callers at once; the job deletes their data. Raises NotFound."""
         with self.audit.record("workspace.delete", caller, target=str(workspace_id)) as entry:
             job = await self._accept_workspace(caller, workspace_id, request_id)
-            entry.outcome = "accepted"
+            entry.accept(call_id_of(job))
         return job
 
     async def _accept_workspace(self, caller: Caller, workspace_id: UUID, request_id: str | None) -> StoredJob:

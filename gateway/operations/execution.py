@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -26,9 +27,10 @@ from gateway.jobs import results
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.runner import Runner
+from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters
-from gateway.operations.accounting import Accounted, created_id, describe, recorded
+from gateway.operations.accounting import Accounted, describe, describe_created, recorded
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.permission import Permission
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
@@ -53,6 +55,8 @@ class PreparedExecution(msgspec.Struct, frozen=True, kw_only=True):
     engine_call: PreparedCall
     #: the Sunset and Deprecation headers of the answer
     sunset_headers: Mapping[str, str]
+    #: the audit entry of the request
+    entry: Entry
 
     @property
     def cache_key(self) -> Key:
@@ -77,6 +81,7 @@ class PreparedExecution(msgspec.Struct, frozen=True, kw_only=True):
             labels=self.call.labels,
             request_id=self.call.request_id,
             find_by=operation.action.find_by,
+            target=self.entry.target,
             token_hash=self.call.token_hash,
             callback=self.call.callback,
         )
@@ -120,9 +125,10 @@ class Execution:
             with Accounted(resolved=prepared.resolved, operation=engine_call.operation) as accounted:
                 outcome = await self._executed(prepared)
                 if isinstance(outcome, Accepted):
-                    entry.outcome = accounted.outcome = "accepted"
-            if isinstance(outcome, Done) and entry.target is None and engine_call.effect is not Effect.READ:
-                entry.target = created_id(outcome.answer.result)
+                    entry.accept(call_id_of(outcome.job, is_new=not outcome.is_replayed))
+                    accounted.outcome = "accepted"
+            if isinstance(outcome, Done) and engine_call.effect is not Effect.READ:
+                describe_created(entry, outcome.answer.result)
         headers = prepared.sunset_headers
         return replace(outcome, sunset_headers=headers) if headers else outcome
 
@@ -132,10 +138,10 @@ class Execution:
         if freshness is None:
             return await self._requested(prepared)
         if freshness.only_if_cached:
-            return self._only_cached(prepared, freshness)
+            return await self._only_cached(prepared, freshness)
         # `respond-async` gets a job, and a key gets its first answer.
         may_hit = not call.respond_async and call.idempotency_key is None
-        cached = self._cached(prepared, freshness) if may_hit else None
+        cached = await self._cached(prepared, freshness) if may_hit else None
         if cached is not None:
             return cached
         outcome = await self._requested(prepared)
@@ -172,9 +178,8 @@ class Execution:
             started, engine_call = time.monotonic(), prepared.engine_call
             with Accounted(resolved=resolved, operation=engine_call.operation):
                 answer = await self._runs.write(
-                    resolved, engine_call, lambda: resolved.connector.upload(engine_call, file)
+                    resolved, engine_call, lambda: resolved.connector.upload(engine_call, file), entry
                 )
-            entry.target = entry.target or created_id(answer.result)
         return Done(answer=answer, took_ms=_milliseconds(started), sunset_headers=prepared.sunset_headers)
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
@@ -183,6 +188,7 @@ class Execution:
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         caller.require(_SCOPE_OF[engine_call.effect])
         await self._permission.require_call(caller, resolved.record, engine_call, call.surface)
+        _require_declared(call, engine_call)
         return resolved.connector.preview(engine_call)
 
     async def _prepare(self, caller: Caller, call: OperationCall, entry: Entry) -> PreparedExecution:
@@ -192,32 +198,30 @@ class Execution:
         describe(entry, resolved, engine_call)
         caller.require(_SCOPE_OF[engine_call.effect])
         await self._permission.require_call(caller, resolved.record, engine_call, call.surface)
-        if call.selection != EVERYTHING:
-            operation = engine_call.operation
-            ensure_declared(call.selection, str(operation), operation.fields, operation.example)
+        _require_declared(call, engine_call)
         resolved.require_active()
         if engine_call.limit is not None:
             call = replace(call, selection=replace(call.selection, limit=engine_call.limit))
         headers_by_method = engine_call.operation.sunset_headers
         headers = headers_by_method.get(resolved.record.auth_method, headers_by_method[None])
         return PreparedExecution(
-            caller=caller, call=call, resolved=resolved, engine_call=engine_call, sunset_headers=headers
+            caller=caller, call=call, resolved=resolved, engine_call=engine_call, sunset_headers=headers, entry=entry
         )
 
-    def _only_cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done:
+    async def _only_cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done:
         """A cached answer; raises NotCached. Neither the call nor a job asks the application."""
-        cached = self._cached(prepared, freshness)
+        cached = await self._cached(prepared, freshness)
         if cached is None:
             raise NotCached("no cached answer is fresh enough; leave out only-if-cached to ask the application")
         return cached
 
-    def _cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done | None:
+    async def _cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done | None:
         """A cached answer that is fresh enough."""
         started = time.monotonic()
         cached = self._cache.find(prepared.cache_key, freshness.max_age)
         if cached is None:
             return None
-        answer = selected(cached.answer, prepared.call.selection)
+        answer = await selected(cached.answer, prepared.call.selection)
         return Done(answer=answer, took_ms=_milliseconds(started), cache="hit", age=cached.age)
 
     async def _inline(self, prepared: PreparedExecution) -> Done | Accepted:
@@ -236,12 +240,13 @@ class Execution:
     async def _run(self, prepared: PreparedExecution) -> OperationResult:
         resolved, call, freshness = prepared.resolved, prepared.engine_call, prepared.call.freshness
         if call.effect is not Effect.READ:
-            answer = await self._runs.write(resolved, call, lambda: resolved.connector.run_to_end(call))
+            run = partial(resolved.connector.run_to_end, call)
+            answer = await self._runs.write(resolved, call, run, prepared.entry)
         elif freshness is None:
             answer = await resolved.connector.run_to_end(call)
         else:
             answer = await self._cache.fetch(prepared.cache_key, lambda: resolved.connector.run_to_end(call), freshness)
-        return selected(answer, prepared.call.selection)
+        return await selected(answer, prepared.call.selection)
 
     async def _promoted(self, prepared: PreparedExecution, reading: "asyncio.Future[OperationResult]") -> Accepted:
         try:
@@ -270,12 +275,28 @@ class Execution:
 
     async def _once(self, prepared: PreparedExecution) -> Done | Accepted:
         """Run the call inline under its idempotency key: one upstream request for all retries, also across crashes."""
-        key, worker = self._key(prepared.call), self._runner.worker
-        accepted = await self._jobs.accept(prepared.new_job(is_inline=True), key, claimed_by=worker)
+        key, worker, new = self._key(prepared.call), self._runner.worker, prepared.new_job(is_inline=True)
+        entry = prepared.entry
+        intent = None if new.effect is Effect.READ else entry.intent_of(new.id)
+        try:
+            accepted = await self._jobs.accept(new, key, claimed_by=worker, intent=intent)
+        except BaseException:
+            entry.withdraw()
+            raise
         if not accepted.is_new:
+            entry.withdraw()
             return await self._answered(prepared, accepted)
+        entry.is_stored = intent is not None  # the statement that ends the job stores the settlement
         started = time.monotonic()
-        return Done(answer=await self._runner.run(accepted.job, self._runs.run_inline), took_ms=_milliseconds(started))
+        try:
+            answer = await self._runner.run(accepted.job, self._runs.run_inline)
+        except BaseException as error:
+            if entry.is_stored:
+                self._runs.settled(entry, error)
+            raise
+        if entry.is_stored:
+            self._runs.settled(entry, answer)
+        return Done(answer=answer, took_ms=_milliseconds(started))
 
     async def _answered(self, prepared: PreparedExecution, accepted: AcceptedJob) -> Done | Accepted:
         """The answer to a request whose job exists: a new job, or the one of the key's first use."""
@@ -321,6 +342,13 @@ class Execution:
         ready.set_result(answer)
         self._runner.adopt(job, ready)
         return job
+
+
+def _require_declared(call: OperationCall, engine_call: PreparedCall) -> None:
+    """Raise InvalidParams for a selected field that the operation's records do not have."""
+    if call.selection != EVERYTHING:
+        operation = engine_call.operation
+        ensure_declared(call.selection, str(operation), operation.fields, operation.example)
 
 
 def _milliseconds(started: float) -> int:

@@ -10,6 +10,7 @@ from gateway.contract.jobs import JobStatus
 from gateway.errors import Conflict, JobNotCancelable, OutcomeUnknown
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
+from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import JobStore
 from gateway.jobs.tasks import cancel_refusal, retry_refusal
 
@@ -44,7 +45,7 @@ class JobControl:
         with self.audit.record("job.retry", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
             caller.require(Scope.WRITE)
             accepted = await self._retried(caller, job, confirm=confirm, request_id=request_id)
-            entry.outcome = "accepted"
+            entry.accept(call_id_of(accepted))
         return accepted
 
     async def _retried(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
@@ -75,6 +76,8 @@ class JobControl:
             surface=job.surface,
             labels=job.labels,
             request_id=request_id,
+            callback=work.callback,
             find_by=job.find_by,
+            target=work.target,
         )
         return (await self.acceptance.accept(new)).job

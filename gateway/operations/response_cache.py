@@ -14,10 +14,12 @@ from uuid import UUID, uuid4
 
 import msgspec
 
+from gateway.access.audit.log import Entry, inserting
 from gateway.errors import Unavailable
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.aio.retries import retry_until_available
-from gateway.foundation.db.notifications import WRITTEN, notify_all
+from gateway.foundation.db.batch_writer import rows_of
+from gateway.foundation.db.notifications import NOTIFY_ALL, WRITTEN
 from gateway.foundation.db.pool import Database
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult
@@ -33,6 +35,29 @@ _OVERHEAD, _LARGEST_SHARE = 1024, 8
 _DIRECTIVE = re.compile(r"([a-z-]+)(?:=\"?([0-9]+)\"?)?", re.IGNORECASE)
 #: the age in seconds for which a larger one counts (RFC 9111 §1.2.2), and one that no answer has
 _MAX_AGE, _NO_AGE = 2.0**31, -1.0
+
+
+#: notifications, and the audit entries of the writes that they are about, in one transaction
+_ANNOUNCE = f"WITH noted AS ({inserting('$2')}) {NOTIFY_ALL}"
+
+
+@dataclass(slots=True)
+class AuditedWrite:
+    """The audit entries of a write: the intent, committed before it is sent, and the settlement, set when it ends."""
+
+    intent: Entry
+    #: stores the settlement later if PostgreSQL is unavailable
+    note: Callable[[Entry], None]
+    settlement: Entry | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Announcement:
+    """A notification, and the audit entry that is committed with it."""
+
+    topic: str
+    subject: str
+    entry: Entry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +119,8 @@ class ResponseCache:
 
     def __init__(self, database: Database, max_bytes: int, is_current: Callable[[], bool]) -> None:
         self._database = database
-        #: topics and subjects of notifications; concurrent ones are sent in one statement
-        self._announce: Batcher[tuple[str, str], None] = Batcher(self._announce_all)
+        #: concurrent announcements are committed by one statement
+        self._announce: Batcher[_Announcement, None] = Batcher(self._announce_all)
         self._max_bytes = max_bytes
         self._is_current = is_current
         #: connector → the writes in progress in all processes, and until when each counts as such
@@ -195,30 +220,40 @@ class ResponseCache:
             self._writes.pop(connector_id, None)
 
     @asynccontextmanager
-    async def writing(self, connector_id: UUID) -> AsyncIterator[None]:
+    async def writing(self, connector_id: UUID, audited: AuditedWrite | None = None) -> AsyncIterator[None]:
         """Within the block, a write: no process caches an answer of the connector that the write may change.
 
-        Raises Unavailable before the write if PostgreSQL cannot announce it. The end is announced as soon as PostgreSQL
-        is available; until then the write counts as in progress.
+        The intent is committed with the announcement of the write, and the settlement with that of its end. Raises
+        Unavailable before the write if PostgreSQL cannot announce it. The end is announced as soon as PostgreSQL is
+        available; until then the write counts as in progress.
         """
         subject = f"{connector_id}:{uuid4().hex}"
-        await self._announce((WRITING, subject))
+        await self._announce(_Announcement(WRITING, subject, None if audited is None else audited.intent))
         self.on_writing(subject)
         try:
             yield
         finally:
             self.on_notify(subject)
-            await self._announce_end(subject)
+            await self._announce_end(subject, audited)
 
-    async def _announce_all(self, changes: Sequence[tuple[str, str]]) -> Sequence[None]:
-        await notify_all(self._database, changes)
+    async def _announce_all(self, changes: Sequence[_Announcement]) -> Sequence[None]:
+        notices = [f"{change.topic}:{change.subject}" for change in changes]
+        entries = [change.entry for change in changes if change.entry is not None]
+        async with self._database.system() as connection:
+            if entries:
+                await connection.execute(_ANNOUNCE, notices, rows_of(entries))
+            else:
+                await connection.execute(NOTIFY_ALL, notices)
         return [None] * len(changes)
 
-    async def _announce_end(self, subject: str) -> None:
-        announce = partial(self._announce, (WRITTEN, subject))
+    async def _announce_end(self, subject: str, audited: AuditedWrite | None) -> None:
+        settlement = None if audited is None else audited.settlement
         try:
-            await announce()
+            await self._announce(_Announcement(WRITTEN, subject, settlement))
         except Unavailable:
+            if audited is not None and settlement is not None:
+                audited.note(settlement)
+            announce = partial(self._announce, _Announcement(WRITTEN, subject))
             announcing = asyncio.create_task(retry_until_available(announce))
             self._announcing.add(announcing)
             announcing.add_done_callback(self._announcing.discard)

@@ -1,12 +1,13 @@
-"""Runs operations: with accounting, audit entries for the calls of a batch, checkpoints, stored files, and copies."""
+"""Runs operations: with accounting, audit entries of writes, checkpoints, stored files, and copies."""
 
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.access.audit.log import Actor, Audit
+from gateway.access.audit.log import Audit, Entry, outcome_of
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.kinds import Effect
@@ -14,9 +15,9 @@ from gateway.errors import GatewayError, Unavailable, UpstreamRateLimited
 from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.stored_files.store import StoredFiles
-from gateway.operations.accounting import Accounted, created_id, describe
+from gateway.operations.accounting import Accounted, describe_created
 from gateway.operations.permission import Permission
-from gateway.operations.response_cache import ResponseCache
+from gateway.operations.response_cache import AuditedWrite, ResponseCache
 from gateway.upstream import bulk
 from gateway.upstream.bulk import Outcome
 from gateway.upstream.connector import UpstreamConnector
@@ -47,29 +48,20 @@ class OperationRuns:
         self._cache = cache
 
     async def run_call(
-        self, actor: Actor, resolved: ResolvedConnector, call: PreparedCall, run_context: InMemoryRunContext
+        self, resolved: ResolvedConnector, call: PreparedCall, run_context: InMemoryRunContext
     ) -> OperationResult:
-        """Run one of the calls of a job, with an audit entry of its own; the whole answer; raises GatewayError."""
-        with (
-            self._audit.record(str(call.operation), actor, connector_id=resolved.record.id) as entry,
-            Accounted(resolved=resolved, operation=call.operation),
-        ):
-            describe(entry, resolved, call)
+        """Run one of the calls of a job, which stores its audit entry; the whole answer; raises GatewayError."""
+        with Accounted(resolved=resolved, operation=call.operation):
             if call.effect is Effect.READ:
                 answer = await resolved.connector.run_to_end(call, run_context)
             else:
                 answer = await self.write(resolved, call, lambda: resolved.connector.run_to_end(call, run_context))
-                entry.target = entry.target or created_id(answer.result)
-            return selected(answer, FieldSelection(limit=call.limit))
+            return await selected(answer, FieldSelection(limit=call.limit))
 
     async def run_bulk(
-        self,
-        actor: Actor,
-        resolved: ResolvedConnector,
-        calls: Sequence[PreparedCall],
-        run_context: InMemoryRunContext,
+        self, resolved: ResolvedConnector, calls: Sequence[PreparedCall], run_context: InMemoryRunContext
     ) -> list[Outcome]:
-        """Run the calls of one group by one request; each gets an audit entry, unless it must be sent separately.
+        """Run the calls of one group by one request; None for a call that must be sent separately.
 
         Raises UpstreamRateLimited and Unavailable, after which nothing was done.
         """
@@ -79,8 +71,13 @@ class OperationRuns:
         else:
             outcomes = await self._written(resolved, calls, run_context)
         for call, outcome in zip(calls, outcomes, strict=True):
-            if outcome is not None:
-                self._record(actor, resolved, call, outcome, started)
+            with (
+                suppress(GatewayError),
+                Accounted(resolved=resolved, operation=call.operation, started=started) as accounted,
+            ):
+                accounted.is_counted = outcome is not None
+                if isinstance(outcome, GatewayError):
+                    raise outcome
         return outcomes
 
     async def _written(
@@ -95,26 +92,6 @@ class OperationRuns:
                     write = Write(call.operation, call.params, outcome)
                     await self._write_through.apply_write(record.organization_id, record.id, resolved.connector, write)
         return outcomes
-
-    def _record(
-        self,
-        actor: Actor,
-        resolved: ResolvedConnector,
-        call: PreparedCall,
-        outcome: OperationResult | GatewayError,
-        started: float,
-    ) -> None:
-        """Count and audit a call that a bulk request did."""
-        with (
-            suppress(GatewayError),
-            self._audit.record(str(call.operation), actor, connector_id=resolved.record.id) as entry,
-            Accounted(resolved=resolved, operation=call.operation, started=started),
-        ):
-            describe(entry, resolved, call)
-            if isinstance(outcome, GatewayError):
-                raise outcome
-            if call.effect is not Effect.READ:
-                entry.target = entry.target or created_id(outcome.result)
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Run a job's operation on a worker, with checkpoints; raises GatewayError.
@@ -151,7 +128,7 @@ class OperationRuns:
             answer = await resolved.connector.run(call, run_context, selection)
         else:
             answer = await self.write(resolved, call, lambda: resolved.connector.run(call, run_context))
-        return selected(answer, selection)
+        return await selected(answer, selection)
 
     async def _stored(
         self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
@@ -162,18 +139,49 @@ class OperationRuns:
         return OperationResult(result=msgspec.Raw(msgspec.json.encode(stored_file)))
 
     async def write(
-        self, resolved: ResolvedConnector, call: PreparedCall, work: Callable[[], Awaitable[OperationResult]]
+        self,
+        resolved: ResolvedConnector,
+        call: PreparedCall,
+        work: Callable[[], Awaitable[OperationResult]],
+        entry: Entry | None = None,
+        *,
+        call_id: UUID | None = None,
+        is_final: Callable[[BaseException], bool] = lambda _: True,
     ) -> OperationResult:
         """The answer of a write; the synchronized copy is updated before the caller gets it.
 
         No process caches an answer of the connector until the write has ended, whatever its outcome. Raises
         Unavailable before the write if PostgreSQL is unavailable.
+
+        With an entry, its intent is committed before the write and its settlement after it. A write that ends with an
+        error that is not final continues later under the same `call_id`.
         """
-        async with self._cache.writing(resolved.record.id):
-            answer = await work()
-            record, write = resolved.record, Write(call.operation, call.params, answer)
-            await self._write_through.apply_write(record.organization_id, record.id, resolved.connector, write)
+        audited = None
+        if entry is not None:
+            audited = AuditedWrite(entry.intent_of(call_id or uuid4()), self._audit.note)
+        async with self._cache.writing(resolved.record.id, audited):
+            try:
+                answer = await work()
+                record, write = resolved.record, Write(call.operation, call.params, answer)
+                await self._write_through.apply_write(record.organization_id, record.id, resolved.connector, write)
+            except BaseException as error:
+                if audited is not None and is_final(error):
+                    audited.settlement = entry and self.settled(entry, error)
+                raise
+            if audited is not None:
+                audited.settlement = entry and self.settled(entry, answer)
         return answer
+
+    def settled(self, entry: Entry, outcome: OperationResult | BaseException) -> Entry:
+        """The audit entry of a call that has ended, for the statement that stores it; the call is counted."""
+        if isinstance(outcome, BaseException):
+            entry.settle(outcome_of(outcome))
+        else:
+            if entry.changed is not None:
+                describe_created(entry, outcome.result)
+            entry.settle("succeeded")
+        self._audit.count(entry)
+        return entry
 
 
 async def _sent(

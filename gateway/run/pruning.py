@@ -12,6 +12,7 @@ from gateway.access.sign_in.store import prune_provider_sign_ins
 from gateway.connectors.consent.store import PRUNE as PRUNE_CONSENTS
 from gateway.connectors.links.store import prune_connect_sessions
 from gateway.context_store.notices.store import PRUNE as PRUNE_NOTICES
+from gateway.context_store.notices.store import PRUNE_CHANGES
 from gateway.events.pruning import prune_events
 from gateway.events.store import PRUNE as PRUNE_DELIVERIES
 from gateway.foundation.db.pruning import prune
@@ -37,6 +38,7 @@ def prunings(services: Services) -> Sequence[tuple[str, float, Callable[[], Awai
         ),
         ("webhook delivery pruning", 60, partial(prune, database, PRUNE_DELIVERIES)),
         ("notice pruning", 60, partial(prune, database, PRUNE_NOTICES)),
+        ("noticed change pruning", 300, partial(prune, database, PRUNE_CHANGES)),
         ("usage pruning", 600, partial(prune, database, PRUNE_USAGE)),
         ("audit pruning", 600, partial(prune_audit, database, settings.audit_retention)),
         ("consent pruning", 60, partial(prune, database, PRUNE_CONSENTS)),

@@ -11,6 +11,7 @@ from math import inf
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+import asyncpg
 import msgspec
 
 from gateway.access.identity.store import IdentityStore
@@ -39,8 +40,9 @@ from gateway.foundation.vault.vault import KeyList, Vault, read_keys
 from gateway.jobs.processes import process_name
 from gateway.jobs.services import JobServices, open_jobs
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.loading import load_catalog
+from gateway.kinds.loading import serving_catalog
 from gateway.operations.services import OperationServices, open_operations
+from gateway.run.schema import schema_required
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
@@ -137,10 +139,12 @@ async def _opened(settings: Settings) -> AsyncIterator[Services]:
     """Open all services except those for callers of a front end."""
     key_list = read_keys(settings.encryption_keys, settings.encryption_keys_file)
     vault = Vault(key_list)
-    catalog = load_catalog(settings.specs)
+    catalog = serving_catalog(settings.specs)
     Intervals(settings.sync_every).require_known(catalog)
+    for missing in catalog.missing:
+        log.error("kinds of a folder are not served: %s", missing)
     for name, refused in catalog.refused.items():
-        log.error("%s is not served, its spec has errors: %s", name, refused)
+        log.error("%s is not served, its spec has %s", name, refused.summary)
     process = process_name()
     notifications = NotificationListener(settings.session_url, process)
 
@@ -155,8 +159,9 @@ async def _opened(settings: Settings) -> AsyncIterator[Services]:
 
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_pool(settings))
+        await stack.enter_async_context(schema_required(database))
         await stack.enter_async_context(running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")))
-        logs = await stack.enter_async_context(open_logs(database))
+        logs = await stack.enter_async_context(open_logs(database, settings.data_dir / "audit"))
         identity = IdentityStore(database)
         policy = policies_of(catalog, database, notifications, logs.audit)
         connectors = await stack.enter_async_context(
@@ -172,6 +177,7 @@ async def _opened(settings: Settings) -> AsyncIterator[Services]:
                 begin_copies=begin_copies,
             )
         )
+        await _log_unserved(connectors, catalog)
         events = await stack.enter_async_context(
             open_events(
                 settings,
@@ -250,10 +256,18 @@ def _pool(settings: Settings) -> contextlib.AbstractAsyncContextManager[Database
     )
 
 
-def _index_of(catalog: Catalog) -> "OperationIndex":
-    from gateway.kinds.find.index import OperationIndex  # takes 0.2 s, in a thread
+async def _log_unserved(connectors: ConnectorServices, catalog: Catalog) -> None:
+    """Log the kinds that connectors need and that are not served; skipped without PostgreSQL or its tables."""
+    with contextlib.suppress(Unavailable, asyncpg.PostgresError):
+        for kind, count in (await connectors.store.count_by_kind()).items():
+            if (reason := catalog.unserved_reason(kind)) is not None:
+                log.error("connectors are unserved: %s", reason, extra={"kind": kind, "connectors": count})
 
-    return OperationIndex(catalog)
+
+def _index_of(catalog: Catalog) -> "OperationIndex":
+    from gateway.kinds.find.index import index_of  # takes 0.2 s, in a thread
+
+    return index_of(catalog)
 
 
 def watch_restarts(services: Services, on_restart: Callable[[], None]) -> None:

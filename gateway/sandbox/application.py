@@ -289,7 +289,10 @@ def body_schema(operation: Operation) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {
-            placement.wire: _traced(operation, placement.name, schemas[placement.name])
+            # A text with other params in it replaces the value.
+            placement.wire: {"type": "string"}
+            if placement.text
+            else _traced(operation, placement.name, schemas[placement.name])
             for placement in placed
             if "." not in placement.wire
         },

@@ -9,6 +9,7 @@ import msgspec
 from aiohttp import web
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from gateway.kinds.suggestions import did_you_mean
 from gateway.sandbox import files
 from gateway.sandbox.application import Application
 from gateway.sandbox.faults import Fault, Faults
@@ -178,7 +179,7 @@ class _Control:
     def _check_kind(self, kind: str | None) -> None:
         kinds = [application.kind.name for application in self._applications]
         if kind is not None and kind not in kinds:
-            raise ValueError(f"there is no kind {kind!r}; known: {', '.join(kinds)}")
+            raise ValueError(f"there is no kind {kind!r}; {did_you_mean(kind, kinds)}")
 
 
 def _answering_bad_requests(handler: _Handler) -> _Handler:

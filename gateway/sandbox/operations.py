@@ -113,18 +113,25 @@ class Operations(World):
         if style.param in operation.action.required and not paging.is_cursor(asked.get(name, "")):
             del asked[name]  # a position from another operation of the application, such as a start page token
         size = self.size_of(operation, asked, self.usual_count)
-        counted = style.model_copy(update={"style": PagingStyle.PAGE}) if _is_numbered(operation, style) else style
-        page, follow = paging.page_in_style(counted, rows, asked.get(name), size, of=str(operation))
-        place = style.meta.get(style.next[0], ("",))
+        counted = style.model_copy(update={"style": _counted_style(operation, style)})
+        wanted = None if style.style is PagingStyle.UNKNOWN else asked.get(name)
+        page, follow = paging.page_in_style(counted, rows, wanted, size, of=str(operation))
+        place = style.meta.get(style.next[0], ("",)) if style.next else ("",)
         if style.style is PagingStyle.LINK or (place[0] == LINK_PATH and len(place) == 2):
             follow = paging.address(call, **{style.url_param or name: follow})
         meta: list[tuple[MetaPath, Any]] = []
-        if page.has_more and not style.is_counted:
+        if page.has_more and style.next and not style.is_counted:
             meta.append((style.meta[style.next[0]] + style.next[1:], follow))
         if style.has_more is not None:
             meta.append((style.meta[style.has_more], page.has_more))
+        if style.end is not None:
+            meta.append((style.meta[style.end], not page.has_more))
         if style.total is not None:
             meta.append((style.meta[style.total], page.total))
+        if style.total_pages is not None:
+            meta.append((style.meta[style.total_pages], -(-page.total // size)))
+        if style.stated_size is not None:
+            meta.append((style.meta[style.stated_size], size))
         return page, meta
 
     # Long operations
@@ -159,11 +166,13 @@ class Operations(World):
         return {}
 
 
-def _is_numbered(operation: Operation, style: Paging) -> bool:
-    """Whether links have page numbers instead of cursors."""
+def _counted_style(operation: Operation, style: Paging) -> PagingStyle:
+    """The style in which pages are numbered: links with an integer have a page, or from zero an offset."""
     schema = operation.action.params.get(style.param, {})
     declared = {**operation.spec.definitions.get(str(schema.get("$ref", "")).removeprefix("#/$defs/"), {}), **schema}
-    return style.style is PagingStyle.LINK and declared.get("type") == "integer"
+    if style.style is not PagingStyle.LINK or declared.get("type") != "integer":
+        return style.style
+    return PagingStyle.OFFSET if declared.get("minimum") == 0 else PagingStyle.PAGE
 
 
 def wire_name(operation: Operation, param: str) -> str:

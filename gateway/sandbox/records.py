@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
+from uuid import UUID
 
 from gateway.kinds.members import JsonSchema
 from gateway.sandbox import words
@@ -104,7 +105,7 @@ def blank(fields: Mapping[str, FieldType]) -> dict[str, Any]:
 
 def _value(maker: RecordMaker, name: str, declared: FieldType) -> Any:
     if isinstance(declared, dict):
-        return maker.pick(declared["enum"]) if "enum" in declared else _empty(declared)
+        return _of_schema(maker, declared)
     types = _TYPES.get(declared.rstrip("?").split("<")[0], (object,))
     referred = maker.refers(name)
     if referred is not None and isinstance(referred, types):
@@ -117,6 +118,20 @@ def _value(maker: RecordMaker, name: str, declared: FieldType) -> Any:
         if isinstance(found, types) and not (isinstance(found, bool) and bool not in types):
             return found
     return _empty(declared)
+
+
+def _of_schema(maker: RecordMaker, schema: JsonSchema) -> Any:
+    """A value for a field with a JSON Schema: of its enumeration, its examples or its format."""
+    if "enum" in schema or schema.get("examples"):
+        return maker.pick(schema.get("enum") or schema["examples"])
+    formats: Mapping[str, Callable[[], Any]] = {
+        "date-time": lambda: maker.style.time(maker.updated),
+        "date": lambda: iso_time(maker.updated)[:10],
+        "email": lambda: maker.email,
+        "uri": lambda: f"https://example.com/{maker.table}/{maker.id}",
+        "uuid": lambda: str(UUID(int=maker.chance.getrandbits(128), version=4)),
+    }
+    return formats.get(schema.get("format", ""), lambda: _empty(schema))()
 
 
 @cache

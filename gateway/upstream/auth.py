@@ -2,8 +2,10 @@
 
 import re
 from base64 import b64encode
+from collections import OrderedDict
 from collections.abc import Mapping
 from itertools import islice
+from time import monotonic
 from typing import Any, Protocol
 
 from gateway.errors import MAX_FAULTS, FieldError, InvalidCredentials, ReauthorizationRequired
@@ -13,6 +15,8 @@ from gateway.kinds.suggestions import did_you_mean
 
 #: begins the name of a credential that is sent in the query: no header's name can begin so (RFC 9110 §5.6.2)
 QUERY_PREFIX = "?"
+#: seconds after a doubtful renewal in which there is no other one, and the rate scopes that are remembered
+_SETTLED, _MAX_SETTLED = 600.0, 10_000
 
 
 class Authorizer(Protocol):
@@ -42,6 +46,26 @@ class StaticAuthorizer:
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
         """Do nothing: there is no stored connector to mark."""
+
+
+class Doubts:
+    """Remembers, by rate scope, when credentials were renewed because a refusal might have meant that they expired.
+
+    Soon after that a refusal means what it says, so that each of a caller's wrong ids does not cost a renewal.
+    """
+
+    def __init__(self) -> None:
+        #: rate scope → the end of that time, by the monotonic clock
+        self._settled: OrderedDict[str, float] = OrderedDict()
+
+    def is_settled(self, scope_id: str) -> bool:
+        return monotonic() < self._settled.get(scope_id, 0.0)
+
+    def settle(self, scope_id: str) -> None:
+        self._settled[scope_id] = monotonic() + _SETTLED
+        self._settled.move_to_end(scope_id)
+        if len(self._settled) > _MAX_SETTLED:
+            self._settled.popitem(last=False)
 
 
 def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str, str]:

@@ -7,6 +7,7 @@ import msgspec
 
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, OutcomeUnknown, ReauthorizationRequired, with_unknown_outcome
+from gateway.foundation import payloads
 from gateway.kinds.bulk import ITEMS, Bulk
 from gateway.upstream.long_running.portions import texts_of
 from gateway.upstream.prepared import PreparedCall
@@ -105,7 +106,7 @@ def _item(how: Bulk, params: Mapping[str, Any]) -> Any:
 
 def _text_at(record: msgspec.Raw, path: Sequence[str]) -> str | None:
     raw = raw_at(record, tuple(path))
-    return None if raw is None else _text(msgspec.json.decode(raw))
+    return None if raw is None else _text(payloads.value(raw))
 
 
 def _text(value: Any) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from gateway.foundation.aio.paging import PageWalk
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.members import is_json
 from gateway.kinds.spec import ConnectorSpec
@@ -73,25 +74,25 @@ class UpstreamConnector:
     async def pages(
         self, entity: str, action: str, params: Mapping[str, Any] | None = None
     ) -> AsyncIterator[OperationResult]:
-        """Iterate over the pages of a list; each step sends one request."""
-        operation = self.kind.operation(entity, action)
+        """Iterate over the pages of a list; each step sends one request.
+
+        Raises UpstreamRejected after the last page if records are or may be missing.
+        """
+        operation, walk = self.kind.operation(entity, action), PageWalk()
         following: Mapping[str, Any] | None = prepare(operation, params or {}).params
         while following is not None:
-            call = PreparedCall.of(operation, following)
-            page = await self.session.call(call)
+            page, following = await self.page(operation, following)
             yield page
-            following = pagination.next_params(call.variant, call.params, page.meta)
+            walk.add(following, page.records, page.incomplete)
+        walk.require_complete()
 
     async def page(
         self, operation: Operation, params: Mapping[str, Any]
     ) -> tuple[OperationResult, Mapping[str, Any] | None]:
-        """A page of a list with params that were validated, and the params of the next page; None after the last.
-
-        Raises UpstreamRejected where the application does not give the rest.
-        """
+        """A page of a list with params that were validated, and the params of the next page; None after the last."""
         call = PreparedCall.of(operation, params)
         page = await self.session.call(call)
-        return page, pagination.next_params(call.variant, call.params, page.meta)
+        return page, pagination.next_params(operation, call.params, page)
 
     @asynccontextmanager
     async def download(
@@ -118,10 +119,12 @@ class UpstreamConnector:
         return await self.session.upload(call, file)
 
     async def check(self) -> None:
-        """Call the kind's health check; raises what is wrong."""
+        """Call the kind's health check, if it has one; raises what is wrong."""
         operation = self.kind.health_check
+        if operation is None:
+            return
         smallest = {"limit": 1} if operation.paging and operation.paging.size else {}
-        await self.run_to_end(prepare(operation, smallest))
+        await self.run_to_end(prepare(operation, {**smallest, **self.kind.spec.health_check_params}))
 
     def dry_run(self, entity: str, action: str, params: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         """The exact request or requests that would be sent, the secret headers' values as `***`."""

@@ -9,6 +9,7 @@ import aiohttp
 from yarl import URL
 
 from gateway.errors import UpstreamInvalidResponse
+from gateway.foundation.aio.bodies import read_body
 from gateway.kinds.importing.model import ImportFailed
 from gateway.kinds.importing.sources import MAX_BYTES, Fetch
 from gateway.upstream.egress import EgressConnector, EgressPolicy, checked_url
@@ -36,9 +37,7 @@ async def _fetched(session: aiohttp.ClientSession, override: URL | None, url: st
                 if response.status in (301, 302, 303, 307, 308):
                     url = urljoin(url, response.headers.get("Location", ""))
                     continue
-                content = await response.content.read(MAX_BYTES + 1)
-                while len(content) <= MAX_BYTES and (more := await response.content.read(MAX_BYTES)):
-                    content += more
+                content = await read_body(response.content, MAX_BYTES)
         except UpstreamInvalidResponse as error:
             raise ImportFailed(f"{url}: {error}; only https URLs of {host} are allowed") from error
         except (aiohttp.ClientError, OSError, TimeoutError) as error:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from dataclasses import replace as replaced
 from time import monotonic
 from typing import Any
 from urllib.parse import quote
@@ -28,6 +29,7 @@ ACTION = "download"
 REDIRECTS = 3
 
 _REDIRECTING = frozenset({301, 302, 303, 307, 308})
+_KEEPS_METHOD = frozenset({307, 308})
 _PASSED_ON = frozenset({200, 206, 304, 416}) | _REDIRECTING
 #: statuses of an expired signed URL
 _EXPIRED = frozenset({400, 401, 403, 404, 410})
@@ -54,13 +56,15 @@ class Described:
         return headers
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Target:
     """The URL of the file's bytes as the application wrote it, and whether credentials may be sent there."""
 
     url: URL
     is_trusted: bool
     headers: Mapping[str, str] = field(default_factory=dict)
+    method: str = "GET"
+    body: bytes | None = None
 
 
 @asynccontextmanager
@@ -131,7 +135,12 @@ class _Opening:
             url = relocated(target.url, self.session.override)
             stream = await self.session.stream(
                 UpstreamRequest(
-                    method="GET", url=url, headers={**target.headers, **headers}, operation=self.call.operation.name
+                    method=target.method,
+                    url=url,
+                    headers={**target.headers, **headers},
+                    body=target.body,
+                    effect=self.call.effect,
+                    operation=self.call.operation.name,
                 ),
                 self.exit_stack,
                 deadline=self.deadline,
@@ -140,29 +149,38 @@ class _Opening:
             )
             if stream.status not in _REDIRECTING:
                 return stream
-            target = self._next_target(target, stream.headers.get("location"))
+            target = self._next_target(target, stream)
         raise UpstreamInvalidResponse(f"the file's address redirects more than {REDIRECTS} times")
 
     def _first_target(self, described: Described) -> _Target:
         if self.how.url is None:
             server = self.call.variant.action.server
             request = self.call.request(base_address(self.session.spec, self.session.environment, None, server))
-            return _Target(request.url, is_trusted=True, headers=request.headers)
+            return _Target(
+                url=request.url, is_trusted=True, headers=request.headers, method=request.method, body=request.body
+            )
         if described.url is None:
             raise UpstreamNotFound(
                 f"{self.call.operation}: the application has no address for this file; "
                 "another service may store it, or it was removed"
             )
         url = self._checked(described.url)
-        return _Target(url, is_trusted=not self.how.presigned and url.origin() in self.session.own_origins)
+        return _Target(url=url, is_trusted=not self.how.presigned and url.origin() in self.session.own_origins)
 
-    def _next_target(self, target: _Target, location: str | None) -> _Target:
-        """The target of a redirect; after one redirect to another host no credentials are sent any more."""
+    def _next_target(self, target: _Target, stream: UpstreamStream) -> _Target:
+        """The target of a redirect; after one redirect to another host no credentials are sent any more.
+
+        The request keeps its method and body only where the status says so (RFC 9110 §15.4) and the host is trusted.
+        """
+        location = stream.headers.get("location")
         if not location:
             raise UpstreamInvalidResponse("the file's address redirects without a Location")
         url = self._checked(_joined(target.url, location))
         is_trusted = target.is_trusted and url.origin() in self.session.own_origins
-        return _Target(url, is_trusted, target.headers if is_trusted else {})
+        if is_trusted and stream.status in _KEEPS_METHOD:
+            return replaced(target, url=url)
+        headers = {name: value for name, value in target.headers.items() if name.lower() != "content-type"}
+        return _Target(url=url, is_trusted=is_trusted, headers=headers if is_trusted else {})
 
     def _checked(self, url: str) -> URL:
         spec = self.session.spec

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import Any
 from urllib.parse import quote
@@ -25,7 +26,9 @@ from aiohttp.tracing import Trace
 from yarl import URL
 
 from gateway.errors import GatewayError, UpstreamInvalidResponse
+from gateway.foundation.aio.bodies import read_body
 from gateway.kinds.hosts import host_matches
+from gateway.upstream.response_heads import BoundedResponses
 
 # `is_global` of Python 3.11 lets through 6to4, NAT64, mapped and site-local forms: these lists follow the IANA
 # special-purpose registries (RFC 6890).
@@ -155,13 +158,14 @@ class EgressPolicy:
 class EgressConnector(TCPConnector):
     """Checks the address that each socket connects to, so that a DNS answer cannot change after the check.
 
-    A kept-alive connection is used again for the same host and port without a new check: `checked_url` decides which
-    kind may request which host.
+    Each connection bounds the bytes before a response's body. A kept-alive connection is used again for the same host
+    and port without a new check: `checked_url` decides which kind may request which host.
     """
 
     def __init__(self, policy: EgressPolicy, **options: Any) -> None:
         super().__init__(socket_factory=self._open_socket, **options)
         self._policy = policy
+        self._factory = partial(BoundedResponses, loop=self._loop)  # type: ignore[assignment]  # a subclass
 
     async def _create_connection(
         self, req: ClientRequest, traces: list[Trace], timeout: ClientTimeout
@@ -207,10 +211,7 @@ async def bounded_response(
         ) as session,
         session.request(method, url, headers=headers, data=body, allow_redirects=False) as response,
     ):
-        content = b""
-        while len(content) <= max_bytes and (chunk := await response.content.readany()):
-            content += chunk
-        return response.status, content
+        return response.status, await read_body(response.content, max_bytes)
 
 
 def is_forbidden(error: BaseException) -> bool:

@@ -1,18 +1,29 @@
 """Field selection: the fields of a response, and truncation of long texts. Without a selection nothing is parsed."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import Any, TypeAlias
 
 import msgspec
 from msgspec.structs import asdict, replace
 
-from gateway.errors import FieldError, InvalidParams
-from gateway.kinds.suggestions import did_you_mean
+from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
+from gateway.foundation import payloads
+from gateway.foundation.aio.turns import mapped
+from gateway.kinds.suggestions import Suggestions
 from gateway.upstream.responses import OperationResult
 
 #: characters of a text that are kept when a caller asks for truncation
 _MAX_CHARACTERS = 1000
+#: levels of a record below which texts are not truncated
+_DEPTH = 100
 _TRUNCATED = "… [truncated]"
+#: bytes of a record beyond which the selection is applied in a thread
+_LARGE = 64 << 10
+#: names of members with the tree of the names below each; None if a path ends at the member
+_Tree: TypeAlias = "dict[str, _Tree | None]"
+_KEPT: _Tree = {}
 
 
 class FieldSelection(msgspec.Struct, frozen=True):
@@ -40,77 +51,110 @@ def ensure_declared(
     `fields` may be empty: nothing is declared. `example` is a valid call.
     """
     if fields:
-        faults = [*_unknown(selection.select_fields, "select_fields", subject, fields)]
-        faults += _unknown(selection.exclude_fields, "exclude_fields", subject, fields)
-        if faults:
-            raise InvalidParams(faults=faults, extra={"example": example} if example else None)
+        faults = chain(
+            _unknown(selection.select_fields, "select_fields", subject, fields),
+            _unknown(selection.exclude_fields, "exclude_fields", subject, fields),
+        )
+        first = list(islice(faults, MAX_FAULTS))
+        if first:
+            raise InvalidParams(faults=first, extra={"example": example} if example else None)
 
 
 def _unknown(paths: Sequence[str] | None, member: str, subject: str, fields: Collection[str]) -> Iterator[FieldError]:
+    suggestions = Suggestions()
     for index, path in enumerate(paths or ()):
-        if path.split(".")[0] not in fields:
-            message = f"{subject}: {member} names {path!r}; {did_you_mean(path.split('.')[0], fields)}"
+        name = path.partition(".")[0]
+        if name not in fields:
+            message = f"{subject}: {member} names {path!r}; {suggestions.did_you_mean(name, fields)}"
             yield FieldError(f"/{member}/{index}", f"{member}[{index}]", "unknown", message)
 
 
-def selected(answer: OperationResult, selection: FieldSelection) -> OperationResult:
+async def selected(answer: OperationResult, selection: FieldSelection) -> OperationResult:
     """The result with the selection applied; unchanged if it selects everything."""
     if selection == EVERYTHING:
         return answer
-    document = answer.decoded()
-    if isinstance(document, list):
-        document = [_record(record, selection) for record in document[: selection.limit]]
-    else:
-        document = _record(document, selection)
-    return replace(answer, result=msgspec.Raw(msgspec.json.encode(document)))
+    if not answer.is_list:
+        (record,) = await selected_records([answer.result], selection)
+        return replace(answer, result=record)
+    records = await selected_records(answer.records[: selection.limit], selection)
+    return replace(answer, result=msgspec.Raw(b"[" + b",".join(records) + b"]"))
 
 
-def selected_records(records: Sequence[msgspec.Raw], selection: FieldSelection) -> Sequence[Any]:
-    """The records of a search with the selection applied; unchanged if it selects everything."""
-    if selection == EVERYTHING:
+async def selected_records(records: Sequence[msgspec.Raw], selection: FieldSelection) -> Sequence[msgspec.Raw]:
+    """The records with the selection applied; unchanged if it selects everything."""
+    if not (selection.select_fields or selection.exclude_fields) and selection.skip_truncation:
         return records
-    return [_record(msgspec.json.decode(record), selection) for record in records]
+    select = selector(selection)
+
+    def selected_from(record: msgspec.Raw) -> msgspec.Raw:
+        return msgspec.Raw(msgspec.json.encode(select(payloads.editable(record))))
+
+    return await mapped(selected_from, records, lambda record: len(memoryview(record)) > _LARGE)
 
 
-def _record(record: Any, selection: FieldSelection) -> Any:
+def selector(selection: FieldSelection) -> Callable[[Any], Any]:
+    """The function that applies the selection to one record."""
+    steps: list[Callable[[Any], Any]] = []
     if selection.select_fields:
-        record = _selected(record, [path.split(".") for path in selection.select_fields])
-    for path in selection.exclude_fields or ():
-        record = _without(record, path.split("."))
-    return record if selection.skip_truncation else _truncated(record)
+        steps.append(partial(_only, _tree(selection.select_fields)))
+    if selection.exclude_fields:
+        steps.append(partial(_without, _tree(selection.exclude_fields)))
+    if not selection.skip_truncation:
+        steps.append(_truncated)
 
-
-def _selected(record: Any, paths: Sequence[Sequence[str]]) -> Any:
-    """Only the members at these paths; a path goes through every item of an array."""
-    if isinstance(record, list):
-        return [_selected(item, paths) for item in record]
-    if not isinstance(record, Mapping):
+    def select(record: Any) -> Any:
+        for step in steps:
+            record = step(record)
         return record
-    selected_members = {}
-    for name in dict.fromkeys(path[0] for path in paths):
-        if name in record:
-            deeper = [path[1:] for path in paths if path[0] == name]
-            selected_members[name] = (
-                record[name] if any(not path for path in deeper) else _selected(record[name], deeper)
-            )
-    return selected_members
+
+    return select
 
 
-def _without(record: Any, path: Sequence[str]) -> Any:
+def _tree(paths: Iterable[str]) -> _Tree:
+    """The paths grouped by their names, so that a record is passed once for all of them."""
+    root: _Tree = {}
+    for path in paths:
+        *outer, last = path.split(".")
+        tree: _Tree | None = root
+        for name in outer:
+            tree = None if tree is None else tree.setdefault(name, {})
+        if tree is not None:
+            tree[last] = None
+    return root
+
+
+def _only(tree: _Tree, record: Any) -> Any:
+    """Only the members at the paths of a tree; a path goes through every item of an array."""
     if isinstance(record, list):
-        return [_without(item, path) for item in record]
-    if not isinstance(record, Mapping) or path[0] not in record:
+        return [_only(tree, item) for item in record]
+    if not isinstance(record, dict):
         return record
-    if len(path) == 1:
-        return {name: value for name, value in record.items() if name != path[0]}
-    return {name: _without(value, path[1:]) if name == path[0] else value for name, value in record.items()}
+    return {
+        name: record[name] if deeper is None else _only(deeper, record[name])
+        for name, deeper in tree.items()
+        if name in record
+    }
 
 
-def _truncated(value: Any) -> Any:
+def _without(tree: _Tree, record: Any) -> Any:
+    """All members but those at the paths of a tree; a path goes through every item of an array."""
+    if isinstance(record, list):
+        return [_without(tree, item) for item in record]
+    if not isinstance(record, dict):
+        return record
+    left = {}
+    for name, value in record.items():
+        deeper = tree.get(name, _KEPT)
+        if deeper is not None:
+            left[name] = _without(deeper, value) if deeper else value
+    return left
+
+
+def _truncated(value: Any, depth: int = _DEPTH) -> Any:
     if isinstance(value, str):
         return value if len(value) <= _MAX_CHARACTERS else value[:_MAX_CHARACTERS] + _TRUNCATED
-    if isinstance(value, list):
-        return [_truncated(item) for item in value]
-    if isinstance(value, Mapping):
-        return {name: _truncated(member) for name, member in value.items()}
+    if isinstance(value, list) and depth:
+        return [_truncated(item, depth - 1) for item in value]
+    if isinstance(value, dict) and depth:
+        return {name: _truncated(member, depth - 1) for name, member in value.items()}
     return value

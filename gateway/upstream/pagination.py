@@ -1,147 +1,206 @@
-"""Computes the params of the next page of a list from the page before."""
+"""Computes the next page of a list from the page before, and whether the end of the list is proved. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
-import msgspec
 from msgspec.structs import replace
 
 from gateway.contract.kinds import PagingStyle
-from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
+from gateway.foundation import payloads
 from gateway.kinds.catalog import Operation
 from gateway.kinds.paging import Paging
 from gateway.upstream.responses import OperationResult, value_at
+
+#: advice for a list of which no more can be said
+_ASK_FOR_LESS = "ask for less, such as with a filter"
+#: values by which responses say that there is no next page
+_NO_VALUE: tuple[Any, ...] = (None, "", False, {}, [])
+
+
+class _Next(NamedTuple):
+    """The value of `param` for the next page; None at the end, or, with the reason, if there may be more."""
+
+    value: Any = None
+    incomplete: str | None = None
+
+
+_END = _Next()
 
 
 def page_of(
     operation: Operation, params: Mapping[str, Any], answer: OperationResult, defaults: Mapping[str, Any]
 ) -> OperationResult:
     """The result of a list with the params of the next page; those with their default value are left out."""
-    paging = operation.paging
-    if paging is not None and paging.is_counted:
-        meta = answer.meta or {}
-        answer = replace(answer, meta={**meta, paging.next[0]: counted_next(paging, params, meta, answer.records)})
-    following = _named_page(paging, params, answer.meta)
-    incomplete = _missing_rest(operation, paging, answer.meta, following)
+    paging, meta = operation.paging, answer.meta or {}
+    if paging is None:
+        return replace(answer, is_page=True, incomplete=_joined(operation, answer.incomplete))
+    found = _next(operation, paging, params, meta, answer)
+    found = _served(paging, meta, answer, found)
+    if paging.is_counted:
+        answer = replace(answer, meta={**meta, paging.next[0]: found.value})
+    following = None if found.value is None else {**_repeated(paging, params), paging.param: found.value}
     if following is not None:
         following = {name: each for name, each in following.items() if (name, each) not in defaults.items()}
+    says_incomplete = paging.incomplete is not None and paging.incomplete.applies(meta.get(paging.incomplete.meta))
+    said = f"the application says that it does not list everything; {_ASK_FOR_LESS}" if says_incomplete else None
+    incomplete = _joined(operation, answer.incomplete, said, found.incomplete)
     return replace(answer, is_page=True, next=following, incomplete=incomplete)
 
 
-def next_params(
-    operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
-    """The params of the page after the one that answered with this Meta, or None at the end.
-
-    Raises UpstreamRejected if the application does not return the rest: a part must not look like the whole.
-    """
+def next_params(operation: Operation, params: Mapping[str, Any], page: OperationResult) -> dict[str, Any] | None:
+    """The params of the page after one of `page_of`, with default values; None if the list cannot be continued."""
     paging = operation.instead(params).paging
-    following = _named_page(paging, params, meta)
-    missing = _missing_rest(operation, paging, meta, following)
-    if missing is not None:
-        raise UpstreamRejected(missing)
-    return following
+    return None if page.next is None or paging is None else {**_repeated(paging, params), **page.next}
 
 
-def _missing_rest(
-    operation: Operation,
-    paging: Paging | None,
-    meta: Mapping[str, Any] | None,
-    following: Mapping[str, Any] | None,
-) -> str | None:
-    """Why the application does not return the rest of the list; None if it does, and at the end of the list."""
-    if following is not None:
-        return _beyond_last_page(operation, paging, following)
-    if _says_incomplete(paging, meta):
-        return f"{operation}: the application lists no more, but says that there is more; ask for less"
-    return None
+def _repeated(paging: Paging, params: Mapping[str, Any]) -> Mapping[str, Any]:
+    if paging.repeat_params is None:
+        return params
+    return {name: value for name, value in params.items() if name in paging.repeat_params}
 
 
-def _beyond_last_page(operation: Operation, paging: Paging | None, following: Mapping[str, Any]) -> str | None:
-    if paging is None or paging.max_pages is None or paging.style is not PagingStyle.PAGE:
-        return None
-    if int(following.get(paging.param, 1)) <= paging.max_pages:
-        return None
-    words = f"the application serves {paging.max_pages} pages at most, and there are more"
-    return f"{operation}: {words}; ask for larger pages or for less"
+def _joined(operation: Operation, *reasons: str | None) -> str | None:
+    found = [reason for reason in reasons if reason is not None]
+    return f"{operation}: {'; '.join(found)}" if found else None
 
 
-def is_incomplete(operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None) -> bool:
-    """Whether the application says that it does not list everything."""
-    return _says_incomplete(operation.instead(params).paging, meta)
+def _next(
+    operation: Operation, paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any], answer: OperationResult
+) -> _Next:
+    if paging.style is PagingStyle.UNKNOWN:
+        return _unknown(paging, params, meta, answer)
+    if paging.is_counted:
+        return _counted(paging, params, meta, answer)
+    return _named(operation, paging, params, meta, answer)
 
 
-def _says_incomplete(paging: Paging | None, meta: Mapping[str, Any] | None) -> bool:
-    return bool(paging and meta and paging.incomplete and paging.incomplete.meta in meta)
+def _unknown(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any], answer: OperationResult) -> _Next:
+    """A list whose paging the spec does not know is whole only if something in the response shows it."""
+    total = _number(meta.get(paging.total or ""))
+    asked_for_first = paging.param not in params
+    if _is_last(paging, meta) or (asked_for_first and (answer.items == 0 or (total and answer.items >= total))):
+        return _END
+    value = _value(paging, meta)
+    if value not in _NO_VALUE:
+        place = ".".join(paging.next)
+        return _Next(None, f"{place} names a next page, which the spec cannot request; {_ASK_FOR_LESS}")
+    bounds = [each for each in (_number(params.get(paging.size or "")), paging.max_records) if each is not None]
+    proves = paging.max_records is not None or bool(paging.next)
+    if proves and bounds and answer.items < min(bounds) and total is None and not _says_more(paging, meta):
+        return _END
+    if paging.max_records is not None:
+        advice = paging.beyond or _ASK_FOR_LESS
+        return _Next(None, f"the application lists {min(bounds)} records at most, and there may be more; {advice}")
+    return _Next(None, f"the spec does not know how this list is paged, so that more may follow; {_ASK_FOR_LESS}")
 
 
-def page_after(
-    operation: Operation, params: Mapping[str, Any], meta: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
-    """As `next_params`, for callers that call `is_incomplete` themselves."""
-    paging = operation.instead(params).paging
-    following = _named_page(paging, params, meta)
-    unserved = None if following is None else _beyond_last_page(operation, paging, following)
-    if unserved is not None:
-        raise UpstreamRejected(unserved)
-    return following
+def _counted(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any], answer: OperationResult) -> _Next:
+    """The next page of a list whose responses do not name it."""
+    if _is_last(paging, meta):
+        return _END
+    first = _first(paging)
+    asked = None if paging.style is PagingStyle.LAST_ID else _number(params.get(paging.param, first))
+    if asked is None and paging.style is not PagingStyle.LAST_ID:
+        return _Next(None, f"{paging.param} is not a number, so that the next page cannot be computed")
+    says_more = _says_more(paging, meta) or _is_before_last_page(paging, meta, asked)
+    if answer.items == 0:
+        return _after_nothing(paging, meta, asked, says_more=says_more)
+    match paging.style:
+        case PagingStyle.LAST_ID:
+            value = value_at(payloads.value(answer.records[-1]), paging.id_field) if answer.records else None
+            if isinstance(value, bool) or not isinstance(value, int | str):
+                place = ".".join(paging.id_field)
+                return _Next(None, f"the last record has no {place}, from which the list continues; {_ASK_FOR_LESS}")
+            if str(params.get(paging.param)) == str(value):
+                return _Next(None, _itself())
+        case PagingStyle.OFFSET:
+            value = (asked or 0) + answer.items
+        case _:
+            value = (asked or 0) + 1
+    is_end = not says_more and _is_end(paging, params, meta, answer.items, (asked or 0) - first)
+    return _END if is_end else _Next(value)
 
 
-def _named_page(
-    paging: Paging | None, params: Mapping[str, Any], meta: Mapping[str, Any] | None
-) -> dict[str, Any] | None:
-    """The params of the page that the Meta names, whether or not the application serves it."""
-    if paging is None or meta is None:
-        return None
-    follow = meta.get(paging.next[0])
-    if len(paging.next) > 1:
-        follow = value_at(follow, paging.next[1:])
-    if follow in (None, "") or _is_last(paging, meta):
-        return None
+def _is_end(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any], items: int, position: int) -> bool:
+    """Whether a page with records is proved to be the last; `position` counts records or pages before it."""
+    total, stated = _number(meta.get(paging.total or "")), _number(meta.get(paging.stated_size or ""))
+    if paging.total_pages is not None and (pages := _number(meta.get(paging.total_pages))) is not None:
+        return position + 1 >= pages
+    if total is not None:
+        before = position if paging.style is PagingStyle.OFFSET else position * (stated or 0)
+        return before + items >= total and (position == 0 or before > 0)
+    if stated is not None:
+        return items < stated
+    size = _number(params.get(paging.size or "")) if paging.short_page is not None else None
+    return size is not None and items < size
+
+
+def _after_nothing(paging: Paging, meta: Mapping[str, Any], asked: int | None, *, says_more: bool) -> _Next:
+    """A page without records is the last, unless the same response says that there are more."""
+    if says_more and paging.style is PagingStyle.PAGE:
+        return _Next((asked or 0) + 1)
+    total = _number(meta.get(paging.total or ""))
+    is_before_total = total is not None and asked is not None and asked - _first(paging) < total
+    if says_more or (is_before_total and (paging.style is PagingStyle.OFFSET or asked == _first(paging))):
+        counted = "" if total is None else f" of {total}"
+        return _Next(None, f"the application returns no further records, but says that there are more{counted}")
+    return _END
+
+
+def _named(
+    operation: Operation, paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any], answer: OperationResult
+) -> _Next:
+    """The next page that a response names."""
+    if _is_last(paging, meta) or (paging.scrolls and answer.items == 0):
+        return _END
+    value = _value(paging, meta)
+    if value in _NO_VALUE:
+        if not _says_more(paging, meta):
+            return _END
+        return _Next(None, f"the application says that there are more records, but names no next page; {_ASK_FOR_LESS}")
+    if isinstance(value, dict | list):
+        return _Next(None, f"{'.'.join(paging.next)} is no value that names a next page; {_ASK_FOR_LESS}")
+    name = paging.url_param or _wire_name(operation, paging.param)
+    asked = params.get(paging.param)
     if paging.style is PagingStyle.PAGE:
-        follow = _page_number(paging, params, str(follow))
-    elif paging.style is PagingStyle.LINK:
-        follow = _linked_value(paging, str(follow))
-    if str(params.get(paging.param)) == str(follow):  # a page that names itself would be an endless loop
-        return None
-    if paging.repeat_params is not None:
-        params = {name: value for name, value in params.items() if name in paging.repeat_params}
-    return {**params, paging.param: follow}
+        number = _number(params.get(paging.param, _first(paging)))
+        named = _page_number(name, str(value), number if number is not None else _first(paging))
+        return _Next(None, _itself()) if number is not None and named <= number else _Next(named)
+    if paging.style is PagingStyle.LINK:
+        value = _linked_value(name, str(value))
+        if value is None:
+            return _Next(None, f"the URL of the next page has no {name}, so that the list cannot be continued")
+    return _Next(None, _itself()) if str(asked) == str(value) and not paging.scrolls else _Next(value)
 
 
-def counted_next(
-    paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any], records: Sequence[msgspec.Raw]
-) -> Any:
-    """The value of `param` for the page after one with these records, None after the last.
-
-    A list ends with an empty page, by `has_more` or `total` where the application has them, else with a page of fewer
-    records than requested.
-    """
-    if not records or _is_last(paging, meta):
-        return None
-    if paging.style is PagingStyle.LAST_ID:
-        following = value_at(msgspec.json.decode(records[-1]), paging.id_field)
-    else:
-        step = len(records) if paging.style is PagingStyle.OFFSET else 1
-        first = paging.first if paging.first is not None else int(paging.style is PagingStyle.PAGE)
-        following = int(params.get(paging.param, first)) + step
-    if paging.has_more is not None and meta.get(paging.has_more) is not None:
-        return following
-    size = params.get(paging.size) if paging.size is not None else None
-    total = meta.get(paging.total) if paging.total is not None else None
-    if total is not None and paging.style is PagingStyle.OFFSET:
-        return following if following < _number(total) else None
-    return None if size is not None and len(records) < int(size) else following
+def _served(paging: Paging, meta: Mapping[str, Any], answer: OperationResult, found: _Next) -> _Next:
+    """The next page or the end, unless the list goes on beyond what the application returns of it."""
+    beyond = paging.beyond or "ask for less, or for larger pages"
+    records = f"the application lists {paging.max_records} records at most, and there are more; {beyond}"
+    if found is _END and paging.max_records is not None and paging.total is not None:
+        total = _number(meta.get(paging.total))
+        return _Next(None, records) if total is not None and total > paging.max_records else found
+    number, first = _number(found.value), _first(paging)
+    if number is None:
+        return found
+    if paging.max_pages is not None and number - first >= paging.max_pages:
+        return _Next(None, f"the application serves {paging.max_pages} pages at most, and there are more; {beyond}")
+    before = number - first
+    if paging.style is PagingStyle.PAGE:
+        before *= _number(meta.get(paging.stated_size or "")) or answer.items
+    return _Next(None, records) if paging.max_records is not None and before >= paging.max_records else found
 
 
-def _number(total: Any) -> int:
-    """The number of records in the list; raises UpstreamInvalidResponse if the application sent something else."""
-    try:
-        return int(total)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise UpstreamInvalidResponse("the application's total of the list is not a number") from error
+def _itself() -> str:
+    return (
+        f"the application names this page as its own next page, so that the list cannot be continued; {_ASK_FOR_LESS}"
+    )
+
+
+def _value(paging: Paging, meta: Mapping[str, Any]) -> Any:
+    return value_at(meta, paging.next) if paging.next else None
 
 
 def _is_last(paging: Paging, meta: Mapping[str, Any]) -> bool:
@@ -150,18 +209,50 @@ def _is_last(paging: Paging, meta: Mapping[str, Any]) -> bool:
     return paging.has_more is not None and meta.get(paging.has_more) in (False, "false")
 
 
-def _page_number(paging: Paging, params: Mapping[str, Any], next_page: str) -> int:
+def _says_more(paging: Paging, meta: Mapping[str, Any]) -> bool:
+    """Whether the response says that this page is not the last; for a response that does not say that it is."""
+    return any(name is not None and meta.get(name) is not None for name in (paging.has_more, paging.end))
+
+
+def _is_before_last_page(paging: Paging, meta: Mapping[str, Any], asked: int | None) -> bool:
+    pages = _number(meta.get(paging.total_pages or ""))
+    return pages is not None and asked is not None and asked - _first(paging) + 1 < pages
+
+
+def _first(paging: Paging) -> int:
+    """The number of the first page, or the first offset or position."""
+    return paging.first if paging.first is not None else int(paging.style in (PagingStyle.PAGE, PagingStyle.LINK))
+
+
+def _number(value: Any) -> int | None:
+    """A number of a response or a param, which headers have as text; None if it is no whole number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    try:
+        return int(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _wire_name(operation: Operation, param: str) -> str:
+    """The application's name of a param."""
+    return next((each.wire for each in operation.placements if each.name == param), param)
+
+
+def _page_number(name: str, next_page: str, page: int) -> int:
     """The number that the application names, alone or in a link, else one more than the page just read."""
-    if next_page.isascii() and next_page.isdigit():
+    if next_page.isascii() and next_page.isdigit() and len(next_page) < 10:
         return int(next_page)
-    named = re.search(rf"[?&]{re.escape(paging.param)}=([0-9]{{1,9}})(?![0-9])", next_page)
-    return int(named[1]) if named else int(params.get(paging.param, paging.first or 1)) + 1
+    named = re.search(rf"[?&]{re.escape(name)}=([0-9]{{1,9}})(?![0-9])", next_page)
+    return int(named[1]) if named else page + 1
 
 
-def _linked_value(paging: Paging, url: str) -> str:
-    """The member of the query in the URL of the next page; raises UpstreamInvalidResponse where it has none."""
-    name = paging.url_param or paging.param
-    values = parse_qs(urlsplit(url).query).get(name)
-    if not values:
-        raise UpstreamInvalidResponse(f"the application's URL of the next page has no {name}")
-    return values[-1]
+def _linked_value(name: str, url: str) -> str | None:
+    """The member of the query in the URL of the next page, None if it has none; a text that is no URL is the value."""
+    if not re.match(r"[a-z]+://|/|\?", url, re.IGNORECASE) and "?" not in url:
+        return url
+    try:
+        values = parse_qs(urlsplit(url).query).get(name)
+    except ValueError:
+        return None
+    return values[-1] if values else None

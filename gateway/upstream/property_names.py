@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from gateway.foundation import payloads
 from gateway.kinds.catalog import Operation
 from gateway.upstream.responses import OperationResult
 
@@ -82,7 +83,7 @@ def _entry_of_theirs(entry: Params, names: PropertyNames) -> Params:
 def with_our_names(operation: Operation, answer: OperationResult) -> OperationResult:
     """The answer with callers' names, in records and in the schemas that describe them."""
     names = PropertyNames(operation.spec.property_names)
-    decoded = answer.decoded()
+    decoded = payloads.editable(answer.result)
     renamed = [_record(item, names) for item in decoded] if isinstance(decoded, list) else _record(decoded, names)
     return replace(answer, result=msgspec.Raw(msgspec.json.encode(renamed)))
 

@@ -1,7 +1,7 @@
 """A request to the application, and the address that it goes to. Pure."""
 
 import re
-from collections.abc import AsyncIterable, Mapping
+from collections.abc import AsyncIterable, Collection, Mapping
 from itertools import islice
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -23,6 +23,8 @@ from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.auth import QUERY_PREFIX
 
 _DNS_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+#: one segment of a path, which is no relative one
+_TEXT = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9._~-]{1,200}")
 
 
 class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,13 +62,35 @@ def base_address(
 
     Raises ConnectorNotReady while a variable is missing.
     """
+    address = URL(_filled(server or spec.server_for(environment), environment), encoded=True)
+    return str(relocated(address, override)).rstrip("/")
+
+
+def with_variables(
+    request: UpstreamRequest, headers: Collection[str], query: Mapping[str, str], environment: Mapping[str, str]
+) -> UpstreamRequest:
+    """The request with the connector's variables in the headers of these names, and in these members of the query.
+
+    Raises ConnectorNotReady while a variable is missing.
+    """
+    filled = {name: _filled(request.headers[name], environment) for name in headers}
+    url = request.url
+    if query:
+        values = {name: _filled(f"{{{variable}}}", environment) for name, variable in query.items()}
+        members = (member.partition("=") for member in url.raw_query_string.split("&"))
+        known = {quote(name, safe="*"): quote(value, safe="*") for name, value in values.items()}
+        changed = "&".join(f"{name}{mark}{known.get(name, value)}" for name, mark, value in members)
+        url = URL(f"{url.with_query(None)}?{changed}", encoded=True)
+    return replace(request, url=url, headers={**request.headers, **filled})
+
+
+def _filled(text: str, environment: Mapping[str, str]) -> str:
     try:
-        address = URL((server or spec.server_for(environment)).format_map(environment), encoded=True)
+        return text.format_map(environment)
     except KeyError as missing:
         raise ConnectorNotReady(
-            f"the connector has no {missing.args[0]} yet; the first token response has it"
+            f"the connector has no {missing.args[0]} yet; give it, or wait for the first token response, if that has it"
         ) from None
-    return str(relocated(address, override)).rstrip("/")
 
 
 def relocated(url: URL, override: URL | None) -> URL:
@@ -97,6 +121,8 @@ def checked_environment(
                 f"{name} must be one DNS label: lower-case letters, digits and hyphens, for example {variable.example}"
             )
             faults.append(_variable_error(name, "pattern", text))
+        elif variable.type == "text" and not _TEXT.fullmatch(value):
+            faults.append(_variable_error(name, "pattern", f"{name} must be letters, digits, dots, hyphens, _ or ~"))
         elif variable.type == "host" and not host_matches(value, spec.hosts):
             faults.append(_variable_error(name, "pattern", f"{name} must be a host name: {' or '.join(spec.hosts)}"))
         elif variable.type == "origin" and _origin_of(spec, value, override) is None:

@@ -5,7 +5,7 @@ dumping takes 225 µs.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from email.utils import parsedate_to_datetime
 from math import ceil
 from typing import Any
@@ -26,26 +26,28 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
+from gateway.foundation import payloads
 from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Operation
-from gateway.kinds.failures import Failure
+from gateway.kinds.failures import Allowance, Failure
 from gateway.kinds.members import JsonPath, MetaPath
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
-from gateway.upstream import refusals
+from gateway.upstream import allowances, refusals
+from gateway.upstream.allowances import left_until
 from gateway.upstream.redaction import Secrets
 from gateway.upstream.sent_requests import request_id_of
 
 #: a link of a Link header with its attributes, and one attribute (RFC 8288 §3)
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
 _LINK_ATTRIBUTE = re.compile(r';\s*([\w*-]+)\s*=\s*(?:"([^"]*)"|([^\s;,"]*))')
-#: the beginning of a JSON list (RFC 8259 §5)
-_LIST = re.compile(rb"[ \t\n\r]*\[")
+#: the beginning of a JSON list (RFC 8259 §5), which may have a byte order mark
+_LIST = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\n\r]*\[")
+#: null items that a reason names
+_NAMED_ITEMS = 10
 #: the first byte of a JSON value
 _ARRAY_BEGIN, _OBJECT_BEGIN, _NULL_BEGIN = b"[{n"
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ITEMS = msgspec.json.Decoder(list[msgspec.Raw])
-_VALUE = msgspec.json.Decoder()
-NULL = msgspec.Raw(b"null")
+_NULL = b"null"
+NULL = msgspec.Raw(_NULL)
 #: the place of the records of a result that is a list
 ROOT = "$"
 NO_HEADERS: Mapping[str, str] = {}
@@ -73,9 +75,9 @@ class UpstreamResponse(msgspec.Struct):
     @property
     def members(self) -> dict[str, msgspec.Raw]:
         """The members of the JSON object that the body is, unparsed: found in one pass, however often they are asked
-        for. Raises msgspec.MsgspecError and RecursionError."""
+        for. Raises UpstreamInvalidResponse."""
         if self._members is None:
-            self._members = _MEMBERS.decode(self.body)
+            self._members = payloads.members(self.body)
         return self._members
 
 
@@ -89,16 +91,33 @@ class OperationResult(msgspec.Struct, frozen=True, kw_only=True):
     #: whether it is a page of a list, and the params of the call that gives the next one; None at the end
     is_page: bool = False
     next: Mapping[str, Any] | None = None
-    #: why the application does not return the rest of the list
+    #: why records of the list are or may be missing, and what to do
     incomplete: str | None = None
+    #: items of the page that are not among the records, because the application returned null for them
+    nulls: int = 0
+
+    @property
+    def is_proved_end(self) -> bool:
+        """Whether this page of a list is whole, and the response proves that it is the last."""
+        return self.is_page and self.next is None and self.incomplete is None
+
+    @property
+    def items(self) -> int:
+        """The number of items on the page, as the application counts them."""
+        return len(self.records) + self.nulls
 
     @property
     def records(self) -> list[msgspec.Raw]:
         """The records one by one, still unparsed."""
-        return _ITEMS.decode(self.result)
+        return payloads.items(self.result)
+
+    @property
+    def is_list(self) -> bool:
+        """Whether the result is a JSON array."""
+        return _first_byte(self.result) == _ARRAY_BEGIN
 
     def decoded(self) -> Any:
-        return _VALUE.decode(self.result)
+        return payloads.value(self.result)
 
 
 def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
@@ -107,8 +126,8 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     path = action.records if operation.is_list else action.record
     try:
         raw, meta = _record_and_meta(response, path or (), operation.paging)
-    except (msgspec.DecodeError, msgspec.ValidationError, RecursionError, UnicodeDecodeError) as broken:
-        raise UpstreamInvalidResponse(f"{operation}: the application's answer is not valid JSON") from broken
+    except UpstreamInvalidResponse as broken:
+        raise UpstreamInvalidResponse(f"{operation}: {broken.detail}") from broken
     begin = None if raw is None else _first_byte(raw)
     is_query = action.graphql is not None and action.effect is Effect.READ
     # GraphQL answers null for a missing record, and null for what would be below it.
@@ -124,25 +143,35 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         return OperationResult(result=_NO_RECORDS, meta=meta)
     elif raw is None or begin != _ARRAY_BEGIN:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer has no list of records")
-    if action.unwrap:
-        raw = _unwrapped(operation, raw)
+    if action.unwrap or _NULL in response.body:
+        return _without_nulls(operation, raw, meta)
     return OperationResult(result=raw, meta=meta)
 
 
 def _listed(raw: msgspec.Raw, key: str) -> msgspec.Raw:
     """The members of a map as a list, each with its key as a member; a value that is not an object is in `value`."""
-    entries = _VALUE.decode(raw).items()
-    records = [{key: name, **(value if isinstance(value, dict) else {"value": value})} for name, value in entries]
+    records = [
+        {key: name, **(payloads.members(value) if _first_byte(value) == _OBJECT_BEGIN else {"value": value})}
+        for name, value in payloads.members(raw).items()
+    ]
     return msgspec.Raw(msgspec.json.encode(records))
 
 
-def _unwrapped(operation: Operation, raw: msgspec.Raw) -> msgspec.Raw:
-    """The records within the items of a list, unparsed."""
-    records = [raw_at(item, operation.action.unwrap) for item in _ITEMS.decode(raw)]
-    if None in records:
-        place = ".".join(operation.action.unwrap)
-        raise UpstreamInvalidResponse(f"{operation}: an item of the application's list has no {place}")
-    return msgspec.Raw(msgspec.json.encode(records))
+def _without_nulls(operation: Operation, raw: msgspec.Raw, meta: dict[str, Any] | None) -> OperationResult:
+    """The records within the items of a list, unparsed; items for which the application returned null are named."""
+    path, items = operation.action.unwrap, payloads.items(raw)
+    found = [raw_at(item, path) for item in items] if path else items
+    missing = [str(number) for number, each in enumerate(found, 1) if each is None or _first_byte(each) == _NULL_BEGIN]
+    if not missing and not path:
+        return OperationResult(result=raw, meta=meta)
+    records = [each for each in found if each is not None and _first_byte(each) != _NULL_BEGIN]
+    rest = msgspec.Raw(msgspec.json.encode(records))
+    if not missing:
+        return OperationResult(result=rest, meta=meta)
+    named = ", ".join(missing[:_NAMED_ITEMS]) + (", …" if len(missing) > _NAMED_ITEMS else "")
+    reason = f"the application returned null for {len(missing)} of {len(found)} records of the page (number {named})"
+    advice = "they may be records that these credentials may not read"
+    return OperationResult(result=rest, meta=meta, incomplete=f"{reason}; {advice}", nulls=len(missing))
 
 
 def _record_and_meta(
@@ -153,14 +182,14 @@ def _record_and_meta(
     if not body or body.isspace():
         return None, None
     if not body.isascii():
-        body.decode()
+        body = payloads.utf8(body)
     if not path and paging is None:
-        return msgspec.json.decode(body, type=msgspec.Raw), None
+        return payloads.whole(body), None
     if (not path or path[0].isdigit()) and _is_list(body):
-        meta = None if paging is None else _meta(paging, {}, response.headers)
-        return raw_at(msgspec.json.decode(body, type=msgspec.Raw), path), meta
+        meta = None if paging is None else _meta(paging, {}, response.headers) or None
+        return raw_at(payloads.whole(body), path), meta
     members = response.members
-    meta = None if paging is None else _meta(paging, members, response.headers)
+    meta = None if paging is None else _meta(paging, members, response.headers) or None
     if not path:
         return msgspec.Raw(body), meta
     raw = members.get(path[0])
@@ -178,7 +207,7 @@ def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[s
         meta[name] = None if value == "" else value  # some applications end their cursors with an empty string
     if paging.incomplete is not None:
         incomplete = _meta_value(paging.incomplete.path, members, headers)
-        if isinstance(incomplete, dict) and incomplete.items() >= paging.incomplete.when.items():
+        if paging.incomplete.applies(incomplete):
             meta[paging.incomplete.meta] = incomplete
     return meta
 
@@ -186,13 +215,13 @@ def _meta(paging: Paging, members: Mapping[str, msgspec.Raw], headers: Mapping[s
 def _meta_value(path: MetaPath, members: Mapping[str, msgspec.Raw], headers: Mapping[str, str]) -> Any:
     raw = members.get(path[0])
     if len(path) == 1:
-        return None if raw is None else _VALUE.decode(raw)
+        return None if raw is None else payloads.value(raw)
     if path[0] == HEADER_PATH:
         # Some applications write the cursor after the last page as JSON does.
         return None if (value := headers.get(path[1])) == "null" else value
     if path[0] == LINK_PATH:
         return linked(headers.get("link", ""), path[1]).get(path[2] if len(path) > 2 else "")
-    return None if raw is None else value_at(_VALUE.decode(raw), path[1:])
+    return None if raw is None else value_at(payloads.value(raw), path[1:])
 
 
 def linked(header: str, relation: str) -> dict[str, str]:
@@ -210,9 +239,9 @@ def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
     for member in path:
         begin = None if raw is None else _first_byte(raw)
         if raw is not None and begin == _OBJECT_BEGIN:
-            raw = _MEMBERS.decode(raw).get(member)
+            raw = payloads.members(raw).get(member)
         elif raw is not None and begin == _ARRAY_BEGIN and member.isdigit():
-            raw = next(iter(_ITEMS.decode(raw)[int(member) :]), None)
+            raw = next(iter(payloads.items(raw)[int(member) :]), None)
         else:
             return None
     return raw
@@ -235,9 +264,15 @@ def value_at(document: Any, path: JsonPath) -> Any:
 
 
 def failure(
-    spec: Failure, response: UpstreamResponse, credentials: Mapping[str, str] = NO_HEADERS
+    spec: Failure,
+    response: UpstreamResponse,
+    credentials: Mapping[str, str] = NO_HEADERS,
+    limits: Sequence[Allowance] = (),
 ) -> GatewayError | None:
-    """The error for a response, with the secrets of the call's headers masked; None for a success."""
+    """The error for a response, with the secrets of the call's headers masked; None for a success.
+
+    `limits` are the allowances that headers report.
+    """
     is_refusal = response.status >= 300 or response.status < 200
     hides_failure = bool(spec.when_present) and not is_refusal and _has_any(response, spec.when_present)
     if not is_refusal and not hides_failure and (spec.ok is None or _is_true(response, spec.ok)):
@@ -248,16 +283,25 @@ def failure(
     code, safe = _first_text(document, spec.code), _masked(document, secrets)
     safe_code, message = _first_text(safe, spec.code), _first_text(safe, spec.message)
     request_id = _first_text(safe, spec.request_id) or secrets.masked(request_id_of(response.headers) or "")
+    message = refusals.with_details(spec, safe, safe_code, message) or refusals.usual_words(spec, safe, safe_code)
+    if message is None and document is None and (line := refusals.first_line(response.body)) is not None:
+        message = secrets.masked(line)
     fault = UpstreamFault(
         status=response.status,
         code=safe_code,
-        message=refusals.with_details(spec, safe, safe_code, message),
+        message=message,
         request_id=request_id or None,
         field=refusals.field(spec, safe),
     )
-    cls = _class_by_code(spec, code) or _class_by_status(response.status)
     wait = refusals.wait_of(spec, document, code, response.status)
-    return _error_of(spec, cls, fault, wait, response.headers)
+    cls = _class_by_code(spec, code)
+    if cls is None:
+        is_spent = response.status == 403 and (wait.is_limit or bool(allowances.spent(limits, response.headers)))
+        cls = UpstreamRateLimited if is_spent else _class_by_status(response.status)
+    error = _error_of(spec, cls, fault=fault, waiting=wait, headers=response.headers, limits=limits)
+    if isinstance(error, UpstreamError):
+        error.nothing_done = not {code, str(response.status)}.isdisjoint(spec.nothing_done)
+    return error
 
 
 def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
@@ -266,7 +310,7 @@ def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
         return False
     try:
         members = response.members
-    except (msgspec.MsgspecError, RecursionError):
+    except UpstreamInvalidResponse:
         return False
     return any(_has_something(members[place[0]], place[1:]) for place in places if place[0] in members)
 
@@ -274,14 +318,14 @@ def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
 def _has_something(raw: msgspec.Raw, place: JsonPath) -> bool:
     if not place:
         return bytes(memoryview(raw)) not in _NOTHING
-    return refusals.has_text(_VALUE.decode(raw), place)
+    return refusals.has_text(payloads.value(raw), place)
 
 
 def _is_true(response: UpstreamResponse, member: str) -> bool:
     """Whether a member of a successful answer is true; the answer may be of any size."""
     try:
         raw = response.members.get(member)
-    except (msgspec.MsgspecError, RecursionError):
+    except UpstreamInvalidResponse:
         return False
     return raw is not None and bytes(memoryview(raw)) == b"true"
 
@@ -303,8 +347,8 @@ def foreign_failure(status: int, headers: Mapping[str, str]) -> GatewayError:
 def _masked(document: Any, secrets: Secrets) -> Any:
     """The document with the secrets masked in every member."""
     try:
-        return _VALUE.decode(secrets.masked(msgspec.json.encode(document).decode()))
-    except (msgspec.MsgspecError, RecursionError):
+        return payloads.value(secrets.masked(msgspec.json.encode(document).decode()).encode())
+    except (UpstreamInvalidResponse, RecursionError):
         return None
 
 
@@ -312,21 +356,34 @@ def _error_of(
     spec: Failure,
     cls: type[GatewayError],
     fault: UpstreamFault,
-    waiting: tuple[int | None, bool],
+    waiting: refusals.StatedWait,
     headers: Mapping[str, str],
+    limits: Sequence[Allowance],
 ) -> GatewayError:
     words = "".join(f": {part}" for part in (fault.code, fault.message) if part)
     words = f"the application answered {fault.status}{words}"
     if fault.field and fault.field not in words:
         words = f"{words} ({fault.field})"
-    wait, (spec_wait, is_day) = retry_after(headers), waiting
+    wait = retry_after(headers)
     if issubclass(cls, UpstreamRateLimited):
-        words = f"{words}; the allowance of a day is used up" if is_day else words
-        wait = wait or refusals.reset_in(headers, spec.reset_headers) or spec_wait
-        wait = wait or spec.default_retry_after or DEFAULT_RETRY_AFTER
-    elif spec_wait is not None and cls is not UpstreamQueueFull:
-        cls, wait = UpstreamBusy, wait or spec_wait
+        words = f"{words}; the allowance of a day is used up" if waiting.is_day else words
+        wait = wait or _limit_wait(spec, waiting, headers, limits)
+    elif waiting.seconds is not None and cls is not UpstreamQueueFull:
+        cls, wait = UpstreamBusy, wait or waiting.seconds
     return cls(words, upstream=fault, retry_after=wait)
+
+
+def _limit_wait(
+    spec: Failure, waiting: refusals.StatedWait, headers: Mapping[str, str], limits: Sequence[Allowance]
+) -> int:
+    """Seconds to wait after a rate-limit error without `Retry-After`: until the allowances that are spent are reset."""
+    now = CLOCK.unix_time()
+    wait = allowances.full_again(allowances.spent(limits, headers), now)
+    scarcest = allowances.scarcest_full(limits, headers, now)
+    # The limit that the application names is another one if something is left of those that headers report.
+    wait = wait or (waiting.seconds if waiting.is_limit and scarcest else scarcest)
+    wait = wait or refusals.reset_in(headers, spec.reset_headers) or waiting.seconds
+    return wait or spec.default_retry_after or DEFAULT_RETRY_AFTER
 
 
 def _class_by_code(spec: Failure, code: str | None) -> type[GatewayError] | None:
@@ -352,10 +409,13 @@ def _class_by_status(status: int) -> type[GatewayError]:
 
 
 def retry_after(headers: Mapping[str, str]) -> int | None:
-    """Whole seconds of a `Retry-After` (RFC 9110 §10.2.3), at least one; a fraction is rounded up."""
+    """Whole seconds of a `Retry-After` (RFC 9110 §10.2.3), at least one; a fraction is rounded up.
+
+    A number that is a Unix time is read as one, as some applications write it.
+    """
     value = headers.get("retry-after", "")
     try:
-        return max(1, ceil(float(value)))
+        return max(1, ceil(left_until(float(value), CLOCK.unix_time())))
     except ValueError:
         return _until(value, headers.get("date", ""))
     except OverflowError:
@@ -379,9 +439,9 @@ def _lenient(response: UpstreamResponse) -> Any:
     """
     try:
         if len(response.body) <= _MAX_PARSED_BODY:
-            return _VALUE.decode(response.body)
-        return {name: _VALUE.decode(raw) for name, raw in response.members.items() if len(raw) <= _MAX_PARSED_MEMBER}
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+            return payloads.value(response.body)
+        return {name: payloads.value(raw) for name, raw in response.members.items() if len(raw) <= _MAX_PARSED_MEMBER}
+    except UpstreamInvalidResponse:
         return None
 
 
@@ -389,5 +449,24 @@ def _first_text(document: Any, paths: tuple[JsonPath, ...]) -> str | None:
     for path in paths:
         value = value_at(document, path)
         if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-            return str(value)[:_MESSAGE_CHARACTERS]
+            return payloads.storable(str(value)[:_MESSAGE_CHARACTERS])
     return None
+
+
+class _Identified(msgspec.Struct):
+    """The member of a created record that identifies it."""
+
+    id: str | int | None = None
+
+
+#: maximum characters of an id
+_MAX_ID = 200
+
+
+def created_id(result: msgspec.Raw) -> str | None:
+    """The id of the record in the answer to a write; None if the answer is not a record or has no id."""
+    try:
+        record = payloads.typed(result, _Identified)
+    except msgspec.MsgspecError:
+        return None
+    return None if record.id is None else payloads.storable(str(record.id)[:_MAX_ID])

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from random import SystemRandom
+from typing import Any
 
 from gateway.contract.kinds import Effect
 from gateway.errors import (
@@ -24,8 +25,8 @@ _BACK_OFF = 0.25
 _RANDOM = SystemRandom()
 #: errors after which the application has certainly done nothing, and the request may be sent again
 NOTHING_DONE = (UpstreamRateLimited, UpstreamBusy)
-#: statuses of a proxy that did not get the application's response (RFC 9110 §15.6.3, §15.6.5), and Cloudflare's own
-_OF_PROXIES = (502, 504, 520, 522, 524)
+#: the status of an application that does not take requests now (RFC 9110 §15.6.4)
+_UNAVAILABLE = 503
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,13 @@ def delay(effect: Effect, attempt: Attempt, timeout: float) -> float | None:
     """
     if attempt.number >= TRIES or not _may_repeat(effect, attempt):
         return None
-    wait = float(attempt.error.retry_after or 0) or _BACK_OFF * 2 ** (attempt.number - 1) * _RANDOM.uniform(0.5, 1.5)
+    wait = float(attempt.error.retry_after or 0) or back_off(attempt.number)
     return wait if wait <= timeout else None
+
+
+def back_off(attempt: int) -> float:
+    """Seconds to wait after the try of this number, from 1, if the application names none."""
+    return float(_BACK_OFF * 2 ** (attempt - 1) * _RANDOM.uniform(0.5, 1.5))
 
 
 def _may_repeat(effect: Effect, attempt: Attempt) -> bool:
@@ -60,13 +66,17 @@ def _may_repeat(effect: Effect, attempt: Attempt) -> bool:
 
 
 def is_refusal(error: GatewayError) -> bool:
-    """Whether the application itself stated that it did not execute the request."""
+    """Whether the application itself stated that it did not execute the request.
+
+    After a 5xx it may have been executed, unless the spec states what the response means.
+    """
     if isinstance(error, NOTHING_DONE):
         return True
     if isinstance(error, UpstreamInvalidResponse | UpstreamTooLarge):
         return False
     if isinstance(error, UpstreamError):
-        return error.upstream is not None and error.upstream.status not in (None, *_OF_PROXIES)
+        status = None if error.upstream is None else error.upstream.status
+        return status is not None and (status < 500 or status == _UNAVAILABLE or error.nothing_done)
     return isinstance(error, RequestError)
 
 
@@ -92,11 +102,14 @@ def final(effect: Effect, attempt: Attempt) -> GatewayError:
 
 
 def answer_lost(effect: Effect, error: GatewayError) -> GatewayError:
-    """The error of a request that was sent, and whose response is missing or unreadable."""
+    """The error of a request that was sent, and whose response is missing, unreadable or leaves its outcome open."""
     if effect is Effect.READ or error.is_outcome_unknown:
         return error
     is_safe = effect is Effect.IDEMPOTENT
     hint = "it can be sent again without harm" if is_safe else "look it up before sending it again"
     detail = f"{error.detail} after the write had been sent; {hint}"
     error = type(error)(detail, upstream=error.upstream)
-    return with_unknown_outcome(error, {"request_sent": True}, safe_to_retry=is_safe)
+    known: dict[str, Any] = {"request_sent": True}
+    if error.upstream is not None and error.upstream.status is not None:
+        known["response_status"] = error.upstream.status
+    return with_unknown_outcome(error, known, safe_to_retry=is_safe)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 from yarl import URL
 
@@ -33,8 +34,26 @@ _AFTER_LIMIT = re.compile(
     r"\b(?:offset\s+[\d:]|for\s+(?:view|reference|update)\b|update\s+(?:tracking|viewstat)\b|all\s+rows\b)|;",
     re.IGNORECASE,
 )
+#: characters of a URL beyond which Airtable's own library sends a list by POST, and the members that stay in the query
+#: then: https://github.com/Airtable/airtable.js. The application refuses URLs of more than 16,000
+_LONGEST_URL, _KEPT_IN_QUERY = 15_000, ("timeZone", "userLocale")
 #: the path of a query's next page: a locator and, after a hyphen, where in the result it stands
 _NEXT_PAGE = re.compile(r"/services/data/v[0-9]+\.[0-9]+/query(All)?/[A-Za-z0-9-]+")
+
+
+#: filters of Shopify's REST API as conditions of its search query
+_CONDITIONS = {
+    "since_id": "id:>{}",
+    "created_at_min": "created_at:>='{}'",
+    "created_at_max": "created_at:<='{}'",
+    "updated_at_min": "updated_at:>='{}'",
+    "updated_at_max": "updated_at:<='{}'",
+    "status": "status:{}",
+    "product_type": 'product_type:"{}"',
+    "vendor": 'vendor:"{}"',
+    "collection_id": "collection_id:{}",
+    "product_id": "product_id:{}",
+}
 
 
 def _same_params(operation: Operation, params: Params) -> Params:
@@ -72,6 +91,18 @@ def _with_limit(operation: Operation, params: Params) -> Params:
     return {**params, "q": " ".join(part for part in parts if part)}
 
 
+def _with_conditions(operation: Operation, params: Params) -> Params:
+    """The filters are conditions of `query`, beside those of the caller."""
+    conditions = [
+        condition.format(re.sub(r"([\"'\\])", r"\\\1", str(params[name])))
+        for name, condition in _CONDITIONS.items()
+        if params.get(name) is not None
+    ]
+    if params.get("query"):
+        conditions.append(f"({params['query']})" if conditions else params["query"])
+    return {**params, "query": " AND ".join(conditions)} if conditions else params
+
+
 def has_outer_limit(query: str) -> bool:
     """Whether the query itself has a LIMIT; those in strings and sub-queries do not count."""
     return re.search(r"\blimit\s+[\d:]", _outer(query), flags=re.IGNORECASE) is not None
@@ -105,11 +136,28 @@ def _next_page(operation: Operation, params: Mapping[str, Any], request: Upstrea
     return replace(request, url=URL(f"{request.url.origin()}{path}", encoded=True))
 
 
+def _by_post_if_long(operation: Operation, params: Mapping[str, Any], request: UpstreamRequest) -> UpstreamRequest:
+    """Send a list whose URL is too long as `POST …/listRecords`, the members of its query as the body."""
+    if len(str(request.url)) <= _LONGEST_URL:
+        return request
+    in_query = [each for each in operation.placements if each.where == "query" and each.name in params]
+    placed = {each.wire: params[each.name] for each in in_query}
+    kept = {name: placed.pop(name) for name in _KEPT_IN_QUERY if name in placed}
+    # The application's names of lists end with brackets in the query alone.
+    body = msgspec.json.encode({name.removesuffix("[]"): value for name, value in placed.items()})
+    url = URL(f"{request.url.origin()}{request.url.raw_path}/listRecords", encoded=True).with_query(kept)
+    return replace(
+        request, method="POST", url=url, headers={**request.headers, "Content-Type": "application/json"}, body=body
+    )
+
+
 #: every rule by the name that specs use
 RULES: Mapping[str, Rule] = {
+    "list_records": Rule(request=_by_post_if_long),
     "property_names": Rule(params=with_their_names, answer=with_our_names),
     "query_page": Rule(request=_next_page),
     "query_page_of_200": Rule(params=_with_limit, request=_next_page),
+    "search_conditions": Rule(params=_with_conditions),
 }
 
 

@@ -33,7 +33,7 @@ from gateway.upstream.auth import QUERY_PREFIX, Authorizer
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.redaction import Secrets
-from gateway.upstream.requests import UpstreamRequest, base_address, with_query_credentials
+from gateway.upstream.requests import UpstreamRequest, base_address, with_query_credentials, with_variables
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.run_context import RunContext
 from gateway.upstream.sent_requests import request_id_of
@@ -46,6 +46,8 @@ _LONGEST_WAIT = 10.0
 _REFUSAL_CAP = 64 << 10
 
 Outcome = TypeVar("Outcome")
+#: the status of a GraphQL response with data, whether or not it has errors too
+_OK = 200
 #: (credentials, timeout in seconds, number of the try from 1) → the outcome of one try and its error, if any
 Attempt = Callable[[Mapping[str, str], float, int], Awaitable[tuple[Outcome, GatewayError | None]]]
 
@@ -98,7 +100,9 @@ class UpstreamSession:
 
     def request(self, call: PreparedCall) -> UpstreamRequest:
         """The exact request of a call, credentials not yet on it."""
-        return call.request(self.address_of(call))
+        request = call.request(self.address_of(call))
+        headers, query = call.variant.variable_headers, call.variant.variable_query
+        return with_variables(request, headers, query, self.environment) if headers or query else request
 
     def address_of(self, call: PreparedCall) -> str:
         """The URL that the call's request begins with."""
@@ -110,6 +114,9 @@ class UpstreamSession:
         request, timeout = self.request(call), call.operation.action.timeout
         exchange = await self.exchange(request, timeout=timeout, run_context=run_context)
         if exchange.error is not None:
+            partial = _partial(call, exchange)
+            if partial is not None:
+                return partial
             if isinstance(exchange.error, InvalidParams):
                 exchange.error.extra.setdefault("example", call.operation.example)
             raise exchange.error
@@ -149,7 +156,6 @@ class UpstreamSession:
         run_context = None if request.effect is Effect.READ else run_context
         before = None if run_context is None else run_context.mark_in_flight
         on_send = None if run_context is None else run_context.first_byte_sent
-        failure = self.failure or self.spec.failure
 
         async def attempt(
             credentials: Mapping[str, str], remaining: float, number: int
@@ -166,7 +172,7 @@ class UpstreamSession:
             )
             if response.status in accepted:
                 return Exchange(response), None
-            error = responses.failure(failure, response, {**credentials, **secrets} if secrets else credentials)
+            error = self._failure(response, {**credentials, **secrets} if secrets else credentials)
             return Exchange(response, error), error
 
         deadline = monotonic() + timeout
@@ -244,6 +250,11 @@ class UpstreamSession:
                     credentials, may_renew = renewed, False
                     continue
                 await self.authorizer.refused(credentials, error.detail)
+            elif may_renew and may_repeat() and self._is_doubtful(error):
+                may_renew, renewed = False, await self._renewed_in_doubt(credentials)
+                if renewed is not None:
+                    credentials = renewed
+                    continue
             failed = retries.Attempt(number, error, was_sent)
             wait = retries.delay(effect, failed, min(deadline - monotonic(), _LONGEST_WAIT)) if may_repeat() else None
             if wait is None:
@@ -253,6 +264,32 @@ class UpstreamSession:
             await asyncio.sleep(wait)
             number += 1
 
+    def _is_doubtful(self, error: GatewayError) -> bool:
+        """Whether the application may mean that the access token has expired."""
+        oauth, status = self.spec.oauth, error.upstream and error.upstream.status
+        return oauth is not None and status in oauth.expired_statuses
+
+    async def _renewed_in_doubt(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
+        """Newer credentials than the refused ones; None if there are none, and no renewal is possible or due now."""
+        doubts = self.transport.doubts
+        if doubts.is_settled(self.scope.id):
+            current = await self.authorizer.headers()
+            return None if current == refused else current
+        try:
+            return await self.authorizer.renewed(refused)
+        except ReauthorizationRequired:
+            raise
+        except GatewayError:
+            return None
+        finally:
+            doubts.settle(self.scope.id)
+
+    def _failure(self, response: UpstreamResponse, credentials: Mapping[str, str]) -> GatewayError | None:
+        if self.failure is not None:
+            return responses.failure(self.failure, response, credentials)
+        limit = self.spec.rate_limit
+        return responses.failure(self.spec.failure, response, credentials, limit.allowances if limit else ())
+
     async def _refusal(self, stream: UpstreamStream, credentials: Mapping[str, str]) -> GatewayError:
         """The error for a response that does not contain the file."""
         body = b""
@@ -261,7 +298,7 @@ class UpstreamSession:
             if len(body) > _REFUSAL_CAP:
                 break
         response = UpstreamResponse(stream.status, stream.headers, body[:_REFUSAL_CAP])
-        error = responses.failure(self.failure or self.spec.failure, response, credentials)
+        error = self._failure(response, credentials)
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
 
 
@@ -272,6 +309,20 @@ def _answered(call: PreparedCall, request: UpstreamRequest, response: UpstreamRe
     except UpstreamInvalidResponse as error:
         error.upstream = UpstreamFault(status=response.status, request_id=request_id_of(response.headers))
         raise retries.answer_lost(request.effect, error) from error
+
+
+def _partial(call: PreparedCall, exchange: Exchange) -> OperationResult | None:
+    """The page of a GraphQL list whose response has errors beside records, and names what is missing; else None."""
+    action, status = call.variant.action, exchange.response.status
+    if action.graphql is None or action.effect is not Effect.READ or not call.variant.is_list or status != _OK:
+        return None
+    try:
+        page = call.answer(exchange.response)
+    except GatewayError:
+        return None
+    reason = f"the application returned a part of the page: {exchange.error}"
+    incomplete = reason if page.incomplete is None else f"{page.incomplete}; {reason}"
+    return msgspec.structs.replace(page, incomplete=incomplete) if page.items else None
 
 
 def _authenticated(

@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from contextvars import ContextVar
@@ -23,6 +24,7 @@ from gateway.errors import (
 from gateway.foundation.aio.timeouts import IdleTimeout, Timeouts, Wait
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
+from gateway.upstream.auth import Doubts
 from gateway.upstream.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
 from gateway.upstream.permits import Permit, Permits
@@ -45,6 +47,14 @@ MAX_CONNECTIONS = 5000
 #: seconds that a request waits for a permit
 PERMIT_TIMEOUT = 10.0
 
+_UNTRUSTED = "is signed by an authority that is not trusted; add the authority's certificate to SSL_CERT_FILE"
+#: OpenSSL's codes of certificates that it refuses
+_CERTIFICATE_FAULTS = {
+    9: "is not valid yet",
+    10: "has expired",
+    **dict.fromkeys((2, 18, 19, 20, 21), _UNTRUSTED),
+    62: "is for another host name",
+}
 _NO_HEADERS: Mapping[str, str] = {}
 #: stands for a response that was not received
 _NO_RESPONSE = UpstreamResponse(0, _NO_HEADERS, b"")
@@ -160,6 +170,7 @@ class Transport:
         self._permits = Permits(self.limiter, max_connections)
         #: requests sent or being sent, without streamed ones
         self.under_way = 0
+        self.doubts = Doubts()
         #: idle timeout in seconds
         self._idle = idle
         self._client_session: aiohttp.ClientSession | None = None
@@ -393,6 +404,8 @@ def _cause(error: aiohttp.ClientConnectorError) -> str:
     match error:
         case aiohttp.ClientConnectorDNSError():
             return "its name is not found (DNS)"
+        case aiohttp.ClientConnectorCertificateError(certificate_error=ssl.SSLCertVerificationError(verify_code=code)):
+            return f"its TLS certificate {_CERTIFICATE_FAULTS.get(code, 'is not valid')}"
         case aiohttp.ClientConnectorCertificateError():
             return "its TLS certificate is not valid"
         case aiohttp.ClientSSLError():

@@ -148,7 +148,12 @@ class SessionUpload:
                 upstream=exchange.error.upstream,
             )
         response = exchange.succeeded()
-        return _stored(response) if response.status == _INCOMPLETE else self.call.answer(response)
+        if response.status != _INCOMPLETE:
+            return self.call.answer(response)
+        stored = _stored(response)
+        if stored > self.size:
+            raise UpstreamInvalidResponse(f"the application reports {stored} bytes of a file of {self.size}")
+        return stored
 
 
 async def open_session(session: UpstreamSession, call: PreparedCall, file: SourceFile) -> SessionUpload:

@@ -16,6 +16,7 @@ from gateway.foundation.telemetry.tracing import configure_tracing
 from gateway.run.monitoring.prometheus import PrometheusExporter, exposed
 from gateway.run.services import Services, open_front_end, watch_restarts
 from gateway.settings import Settings
+from gateway.web.admission.load_shedding import LIMITS, LOAD_SHEDDING, Limits, LoadShedding
 from gateway.web.api.mcp import set_up_mcp
 from gateway.web.docs_site.served import DOCS_SITE
 from gateway.web.keys import (
@@ -36,7 +37,6 @@ from gateway.web.pages.rendering import PAGES, Pages
 from gateway.web.pages.static_files import StaticFile
 from gateway.web.readiness import readiness
 from gateway.web.routes import ROUTES, methods_of
-from gateway.web.server.admission.load_shedding import LIMITS, LOAD_SHEDDING, Limits, LoadShedding
 from gateway.web.server.middleware import request_middleware, set_common_headers
 
 if TYPE_CHECKING:
@@ -65,16 +65,18 @@ def create_app(settings: Settings) -> web.Application:
             configure_tracing("gateway")
         async with (
             open_front_end(settings) as front_end,
-            exposed(settings.metrics_bind, front_end.services.database),
+            exposed(settings.metrics_bind, front_end.services.database, front_end.services.catalog),
         ):
             opened = front_end.services
-            waiters, transport = opened.jobs.waiters, opened.connectors.upstreams.transport
-            with limits.watching(opened.process.loop_lag, lambda: waiters.waiting, lambda: transport.under_way):
+            waiters, feed, transport = opened.jobs.waiters, opened.events.feed, opened.connectors.upstreams.transport
+            with limits.watching(
+                opened.process.loop_lag, lambda: waiters.waiting + feed.idle, lambda: transport.under_way
+            ):
                 app[SERVICES], app[ACCESS], app[INDEX] = opened, front_end.access, front_end.index
                 watch_restarts(opened, limits.load.expect_restart)
                 set_up_mcp(app)
                 app[READINESS] = readiness(opened)
-                app[EXPORTER] = PrometheusExporter(opened.database)
+                app[EXPORTER] = PrometheusExporter(opened.database, opened.catalog)
                 app[OPENAPI] = Remembered(partial(asyncio.to_thread, _openapi, opened), inf)
                 app[DOCS_SITE] = Remembered(partial(_docs_site, app), inf)
                 yield

@@ -31,18 +31,24 @@ from gateway.access.identity.model import id_of
 from gateway.access.identity.tokens import bearer_token, hashed
 from gateway.contract.answers import Answer, ExecutionView, PageAnswer
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound
+from gateway.foundation import payloads
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.responses import OperationResult
+from gateway.web.admission.load_shedding import BODY_MEMORY, LIMITS
 from gateway.web.faults import sentence
-from gateway.web.keys import REQUEST_ID
+from gateway.web.keys import CALLER, REQUEST_ID
 from gateway.web.weights import weights_of
 
 _DECODER = msgspec.json.Decoder()
 
+#: maximum objects and arrays of a JSON text; 350,000 in 1 MiB would hold the event loop for 100 ms
+_MAX_CONTAINERS = 100_000
 #: maximum digits of a number
 _MAX_DIGITS = 18
 #: maximum fields of a form
 _MAX_FIELDS = 100
+#: bytes of a body whose memory is not counted; most calls have less
+_UNCOUNTED = 4 << 10
 
 #: maximum seconds of `Prefer: wait`
 MAX_WAIT = 300
@@ -98,9 +104,10 @@ async def read_json(request: web.Request) -> Any:
 
     Raises MalformedRequest and BodyTooLarge.
     """
-    raw = await read_bytes(request)
+    raw = (await read_bytes(request)).removeprefix(payloads.BYTE_ORDER_MARK)
     if not raw or raw.isspace():
         raise MalformedRequest("the body is empty; send a JSON object")
+    require_few_containers(raw)
     try:
         document = _DECODER.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -110,6 +117,15 @@ async def read_json(request: web.Request) -> Any:
     if not isinstance(document, dict):
         raise MalformedRequest("the body must be a JSON object")
     return document
+
+
+def require_few_containers(raw: bytes) -> None:
+    """Raise MalformedRequest for JSON that may have more objects and arrays than are parsed in one turn of the loop.
+
+    Brackets in texts count too.
+    """
+    if len(raw) > _MAX_CONTAINERS and raw.count(b"[") + raw.count(b"{") > _MAX_CONTAINERS:
+        raise MalformedRequest(f"the JSON has more than {_MAX_CONTAINERS:,} objects and arrays; split the request")
 
 
 async def read_form(request: web.Request, model: type[M]) -> M:
@@ -134,15 +150,53 @@ async def read_form_fields(request: web.Request) -> dict[str, str]:
     return form
 
 
-async def read_bytes(request: web.Request) -> bytes:
-    """The bytes of the body; raises BodyTooLarge."""
-    max_size = request.client_max_size
+async def read_bytes(request: web.Request, max_size: int | None = None) -> bytes:
+    """The bytes of the body; raises BodyTooLarge, and Unavailable before it is read if memory for bodies is short."""
+    most = request.client_max_size if max_size is None else min(max_size, request.client_max_size)
+    hold_memory(request, most)
+    if request.content.is_eof():
+        return await _bytes(request, most)
+    with request.app[LIMITS].suspended():  # a body that arrives slowly is no work when load is shed
+        return await _bytes(request, most)
+
+
+async def _bytes(request: web.Request, most: int) -> bytes:
+    body = bytearray()
     try:
-        if (request.content_length or 0) <= max_size:
-            return await request.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        raise BodyTooLarge(f"the body is larger than {max_size} bytes") from error
-    raise BodyTooLarge(f"the body is larger than {max_size} bytes")
+        async for chunk in request.content.iter_any():
+            body += chunk
+            if len(body) > most:
+                raise _too_large(most)
+        return bytes(body)
+    finally:
+        body.clear()  # the traceback of an error is in a cycle of references, and keeps it until the next collection
+
+
+def hold_memory(request: web.Request, most: int, held: int | None = None) -> None:
+    """Count the memory of the body, at most `held` bytes of it, until the request ends or calls `release_memory`.
+
+    Raises BodyTooLarge for a body of more than `most` bytes, and Unavailable if the bodies of the organization, or of
+    all requests, take too much memory.
+    """
+    size = request.content_length
+    if size is not None and size > most:
+        raise _too_large(most)
+    taken = min(most if size is None else size, most if held is None else held)
+    if taken > _UNCOUNTED and request.body_exists and BODY_MEMORY not in request:
+        caller = request.get(CALLER)
+        holder = None if caller is None else caller.organization_id
+        request[BODY_MEMORY] = request.app[LIMITS].bodies.acquire(holder, taken)
+
+
+def release_memory(request: web.Request) -> None:
+    """Give back the memory of a body that is no longer needed."""
+    if BODY_MEMORY in request:
+        request[BODY_MEMORY].release()
+        del request[BODY_MEMORY]
+
+
+def _too_large(most: int) -> BodyTooLarge:
+    return BodyTooLarge(f"the body is larger than {most} bytes")
 
 
 def read_query(request: web.Request, model: type[M]) -> M:

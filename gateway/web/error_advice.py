@@ -28,12 +28,13 @@ ADVICE: Mapping[str, str] = {
     "conflict": "The request contradicts the current state, which `detail` describes. For a second connector of one "
     "name with `if_exists: fail`, `connector_id` is the first.",
     "idempotency_in_flight": "The first request with this `Idempotency-Key` has not been answered yet.",
-    "connector_not_ready": "The connector is pending or disabled; `detail` names the next step.",
+    "connector_not_ready": "The connector is pending, disabled or unserved; `detail` names the next step.",
     "job_not_cancelable": "The job has ended, or it is a deletion.",
     "job_canceled": "The job was canceled; `result` has what was done before.",
     "outcome_unknown": (
-        "A write may have happened; its response was lost. Check the application, then retry the job with "
-        "`confirm`. `known.request_sent` is `true` if the first byte was certainly sent, else `maybe`."
+        "A write may have happened; its response was lost, or was a 5xx (`known.response_status`). Check the "
+        "application, then retry the job with `confirm`. `known.request_sent` is `true` if the first byte was "
+        "certainly sent, else `maybe`."
     ),
     "result_expired": "The result has expired: it is kept for `GATEWAY_JOB_RETENTION` seconds.",
     "cursor_expired": (
@@ -51,7 +52,12 @@ ADVICE: Mapping[str, str] = {
     ),
     "precondition_failed": "`If-Match` names another version: read the current one, and change that.",
     "body_too_large": (
-        "The body is larger than `GATEWAY_MAX_BODY_BYTES`, or an uploaded file larger than `GATEWAY_MAX_UPLOAD_BYTES`."
+        "The body is larger than `GATEWAY_MAX_BODY_BYTES`, an uploaded file larger than `GATEWAY_MAX_UPLOAD_BYTES`, or "
+        "a notice of an application larger than `GATEWAY_MAX_NOTICE_BYTES`."
+    ),
+    "headers_too_large": (
+        "A header is longer than 8 KiB, or there are too many. In a browser, delete the cookies of this host; other "
+        "applications of the host have set them."
     ),
     "unsupported_encoding": "Send the body without `Content-Encoding`.",
     "range_not_satisfiable": "The range is outside the file; `Content-Range` has the file's size.",

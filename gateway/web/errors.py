@@ -28,6 +28,7 @@ STATUS: dict[type[GatewayError], int] = {
     errors.UnsupportedEncoding: 415,
     errors.RangeNotSatisfiable: 416,
     errors.InvalidParams: 422,
+    errors.HeadersTooLarge: 431,
     errors.ReauthorizationRequired: 424,
     errors.RateLimited: 429,
     errors.UpstreamError: 502,

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SERVICES = web.AppKey("services", Services)
 #: who sends requests, and what they may do
 ACCESS = web.AppKey("access", AccessServices)
+#: the origins of pages that may call /mcp and the endpoints of OAuth
+ORIGINS = web.AppKey("mcp_origins", frozenset[str])
 #: finds operations by words; created for the first search
 INDEX: web.AppKey[Remembered["OperationIndex"]] = web.AppKey("index", Remembered)
 #: set while the process drains: it is not ready for new traffic
@@ -41,6 +43,8 @@ CALLER = web.RequestKey("caller", Caller)
 #: the cookie of who is signed in to the console
 SESSION = web.RequestKey("session", str)
 REQUEST_ID = web.RequestKey("request_id", str)
+#: set for requests that change nothing: their handlers are canceled when the caller disconnects
+ENDS_WITH_CALLER = web.RequestKey("ends_with_caller", bool)
 #: the rate-limit headers of the caller, if it has limits
 RATE_HEADERS: web.RequestKey[Mapping[str, str]] = web.RequestKey("rate_headers", Mapping)
 #: set for requests whose route has an audit name

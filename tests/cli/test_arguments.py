@@ -58,7 +58,7 @@ def test_words_become_params_of_the_expected_types(words, params):
 
 def test_params_are_read_from_files(tmp_path):
     (tmp_path / "letter.txt").write_text("Dear Ada")
-    (tmp_path / "ticket.json").write_text('{"subject": "Fire"}')
+    (tmp_path / "ticket.json").write_text('{"subject": "Fire"}', "utf-8-sig")  # as some editors save it
     (tmp_path / "all.json").write_text('{"per_page": 2}')
 
     found = read_params(

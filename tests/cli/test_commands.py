@@ -317,6 +317,41 @@ async def test_a_watched_job_with_failed_items_is_exit_code_6_if_asked(command, 
     assert strict.err == "Error: the job succeeded, but 1 of its items failed\n"
 
 
+async def test_a_bulk_call_with_failed_items_is_exit_code_6_if_asked(command, stub):
+    stub.job_records = [{"id": 1, "success": True}, {"id": 2, "success": False}]
+    call = ("call", "support-desk", "ticket_bulk_updates", "create", "ids=1,2")
+
+    lenient, strict = await command(*call), await command(*call, "--fail-on-partial")
+    complete = await command("call", "support-desk", "tickets", "list", "--fail-on-partial")
+
+    assert (lenient.code, strict.code, complete.code) == (0, 6, 0)
+    assert strict.out == lenient.out
+    assert strict.err.endswith("Error: the job succeeded, but 1 of its items failed\n")
+
+
+async def test_a_connector_that_needs_a_new_sign_in_is_shown_with_the_command(command, stub):
+    stub.connector_status = "needs_reauth"
+
+    ended = await command("connectors", "show", "support-desk")
+
+    assert f"connect it again: gateway connect support-desk --renew {CONNECTOR_ID}" in ended.err
+
+
+async def test_a_misspelt_connector_is_named(command):
+    for name, meant in (("suport-desk", "support-desk"), ("Hepl", "Help")):
+        ended = await command("call", name, "tickets", "list")
+        assert f"has no connector '{name}'; did you mean {meant}?" in ended.err
+
+
+async def test_help_and_version_are_commands_too(command):
+    for words, option in ((("help",), ("--help",)), (("help", "jobs", "watch"), ("jobs", "watch", "--help"))):
+        assert (await command(*words)).out == (await command(*option)).out
+    assert (await command("version")).out == (await command("--version")).out
+    unknown = await command("help", "jbos")
+    assert (unknown.code, "did you mean jobs" in unknown.err) == (2, True)
+    assert (await command("help", "call", "x")).code == 2
+
+
 async def test_a_watched_job_that_fails_is_exit_code_6(command, stub):
     stub.job_states.append(
         {"status": "failed", "done": True, "error": {"code": "upstream_not_found", "detail": "no such ticket"}}

@@ -9,6 +9,8 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from pydantic import SecretStr
+from redis.asyncio import Redis
 
 from gateway.access.identity.store import IdentityStore
 from gateway.cli.local_settings import local_settings
@@ -18,13 +20,13 @@ from gateway.foundation.vault.vault import Vault, new_key, read_keys
 from gateway.kinds.starter import starter_files
 from gateway.run.monitoring.health_checks import (
     CheckStatus,
+    of_connectors,
     of_environment,
     of_front_end,
     of_machine,
     of_postgres,
     of_redis,
     of_settings,
-    of_sunsets,
 )
 from gateway.settings import Settings
 from tests.harness.command_line import invoked
@@ -44,6 +46,33 @@ def test_a_misspelt_setting_is_a_warning_with_the_nearest_name():
     assert finding.status is CheckStatus.WARNING
     assert "did you mean GATEWAY_DATABASE_URL" in finding.message
     assert "CANARY" not in finding.message
+
+
+def test_a_key_file_may_begin_with_a_byte_order_mark(tmp_path: Path):
+    line, file = new_key(), tmp_path / "keys"
+    file.write_text(f"{line}\n", "utf-8-sig")
+
+    assert read_keys(None, file) == read_keys(SecretStr(line), None)
+
+
+@pytest.mark.parametrize(
+    ("environ", "status", "said"),
+    [
+        ({"HTTPS_PROXY": "http://proxy:3128"}, CheckStatus.WARNING, "HTTPS_PROXY is ignored"),
+        ({"all_proxy": "socks5://proxy"}, CheckStatus.WARNING, "all_proxy is ignored"),
+        ({"SSL_CERT_FILE": "/no/such/file.pem"}, CheckStatus.FAILED, "SSL_CERT_FILE is /no/such/file.pem"),
+        ({"\ufeffGATEWAY_BIND": "0.0.0.0:80"}, CheckStatus.WARNING, "GATEWAY_BIND is ignored: save its file without"),
+    ],
+)
+def test_a_variable_that_has_no_effect_is_reported(environ, status, said):
+    [result] = of_environment(environ)
+
+    assert result.status is status
+    assert said in result.message
+
+
+def test_a_file_of_authorities_that_exists_and_an_empty_proxy_are_accepted():
+    assert list(of_environment({"SSL_CERT_FILE": __file__, "HTTP_PROXY": ""})) == []
 
 
 def test_missing_keys_are_a_failure_and_an_unknown_kind_is_reported():
@@ -166,7 +195,7 @@ async def test_connectors_that_rely_on_a_feature_with_an_end_date_are_reported(d
     store = ConnectorStore(database, vault)
     connector_id = (await store.create(organization.id, new)).id
 
-    found = [each.message async for each in of_sunsets(database, settings)]
+    found = [each.message async for each in of_connectors(database, settings)]
     await store.delete(organization.id, connector_id)
 
     assert any(
@@ -206,6 +235,18 @@ def test_the_keys_of_gateway_up_are_found_in_a_data_directory_below_the_home(tmp
     (tmp_path / "data" / "encryption.keys").write_text(new_key())
 
     assert local_settings().encryption_keys_file == tmp_path / "data" / "encryption.keys"
+
+
+async def test_a_redis_user_without_info_is_no_fault(redis_url: str):
+    async with Redis.from_url(redis_url) as redis:
+        await redis.execute_command("ACL", "SETUSER", "noinfo", "on", ">sesame", "~*", "&*", "+@all", "-info")
+        try:
+            [found] = [each async for each in of_redis(redis_url.replace("://", "://noinfo:sesame@"))]
+        finally:
+            await redis.execute_command("ACL", "DELUSER", "noinfo")
+
+    assert found.status is CheckStatus.PASSED
+    assert found.message == "answers; its user may not run INFO, so that the eviction policy is not checked"
 
 
 async def test_the_doctor_exits_with_1_if_a_check_fails(database_url: str, redis_url: str, tmp_path: Path):

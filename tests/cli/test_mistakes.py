@@ -83,6 +83,7 @@ def require_one_line(ended, message: str) -> None:
             "/not/there: the folder does not exist; correct GATEWAY_SPECS",
         ),
         (("up",), {"GATEWAY_DATA_DIR": "/proc/not-there"}, "needs a data directory"),
+        (("up", "--ready-file", "/dev/null"), {}, "--ready-file /dev/null is no regular file"),
     ],
 )
 async def test_an_invalid_setting_or_a_missing_server_is_reported_in_one_line(command, words, variables, message):
@@ -104,6 +105,13 @@ async def test_gateway_up_refuses_settings_that_its_processes_would_refuse(comma
     assert ended.err.startswith(f"Error: {message}")
     assert "CANARY" not in ended.err
     assert not (tmp_path / ".gateway").exists()
+
+
+async def test_gateway_up_names_parameters_of_the_database_that_have_no_effect(process):
+    ended = await process("up", GATEWAY_DATABASE_URL=f"{NOBODY}?channel_binding=require")
+
+    assert "GATEWAY_DATABASE_URL: the parameter channel_binding has no effect" in ended.err
+    assert ended.code != 0
 
 
 @pytest.mark.parametrize("words", [("worker",), ("serve",)])

@@ -76,6 +76,7 @@ def test_a_new_kind_has_no_errors_and_can_be_tried(tmp_path: Path):
     assert (request["method"], request["path"], request["query"]) == ("GET", "/v1/items", {"limit": "2"})
     assert len(shown["response"]["result"]) == 2
     assert shown["response"]["next"]["cursor"] == shown["response"]["meta"]["next_cursor"]
+    assert shown["response"]["incomplete"] is None
     [request] = json.loads(created.stdout)["requests"]
     assert (request["body"], request["status"]) == ({"name": "First item", "state": "open"}, 201)
 

@@ -40,6 +40,14 @@ def problem(status: int, code: str, detail: str, **more: Any) -> web.Response:
     return web.json_response(document, status=status, headers=headers, content_type="application/problem+json")
 
 
+async def write(response: web.StreamResponse, body: bytes, size: int | None) -> None:
+    """Write a part of a body in chunks of `size` bytes, which the client receives one by one, as through a proxy."""
+    for start in range(0, len(body), size or len(body) or 1):
+        await response.write(body[start : start + size] if size else body)
+        for _ in range(3):  # the loop of this process also runs the client
+            await asyncio.sleep(0)
+
+
 @dataclass
 class Stub:
     """The state of the server, and the faults that tests set; each fault is for one request."""
@@ -76,8 +84,12 @@ class Stub:
     client_progress: asyncio.Event = field(default_factory=asyncio.Event)
     flow: deque[dict[str, Any]] = field(default_factory=deque)
     kind: dict[str, Any] = field(default_factory=lambda: dict(KIND))
+    #: the status of connectors
+    connector_status: str = "active"
     #: members of the answers to lists
     list_members: dict[str, Any] = field(default_factory=dict)
+    #: bytes of each chunk of a chunked response; None sends the body as a whole
+    chunk_size: int | None = None
     #: differences between responses and the OpenAPI document
     breaches: list[str] = field(default_factory=list)
 
@@ -89,7 +101,7 @@ class Stub:
         assert not self.breaches, "\n".join(self.breaches)
 
     def application(self) -> web.Application:
-        app = web.Application(middlewares=[self._middleware])
+        app = web.Application(middlewares=[self._chunked, self._middleware])
         api = "/api/v1"
         connectors = f"{api}/integrations/connectors"
         app.router.add_post(f"{api}/account/applications/token", self._token)
@@ -101,7 +113,7 @@ class Stub:
         app.router.add_patch(f"{connectors}/{{id}}", self._connector)
         app.router.add_delete(f"{connectors}/{{id}}", self._delete)
         app.router.add_post(f"{connectors}/{{id}}/check", self._check)
-        app.router.add_get(f"{connectors}/{{id}}/inspect", self._connector)
+        app.router.add_get(f"{connectors}/{{id}}/inspect", self._inspect)
         app.router.add_post(f"{connectors}/{{id}}/execute", self._execute)
         app.router.add_get(f"{connectors}/{{id}}/download/{{entity}}", self._download)
         app.router.add_get(f"{api}/integrations/connector-types", self._types)
@@ -119,6 +131,16 @@ class Stub:
         app.router.add_post(f"{api}/jobs/{JOB_ID}/cancel", self._cancel)
         app.router.add_post(f"{api}/jobs/{JOB_ID}/retry", self._retry)
         return app
+
+    @web.middleware
+    async def _chunked(self, request: web.Request, handler: Any) -> web.StreamResponse:
+        response = await handler(request)
+        if self.chunk_size is None or not isinstance(response, web.Response) or not response.body:
+            return response
+        chunked = web.StreamResponse(status=response.status, headers=response.headers)
+        await chunked.prepare(request)
+        await write(chunked, bytes(response.body), self.chunk_size)
+        return chunked
 
     @web.middleware
     async def _middleware(self, request: web.Request, handler: Any) -> web.StreamResponse:
@@ -182,7 +204,7 @@ class Stub:
             "kind": kind,
             "connector_type": kind.title(),
             "workspace_name": "default",
-            "status": "active",
+            "status": self.connector_status,
             "created_at": "2026-01-01T00:00:00Z",
             LATER: 1,
         }
@@ -214,6 +236,9 @@ class Stub:
         if request.match_info["id"] not in (CONNECTOR_ID, CHAT_ID):
             return problem(404, "not_found", "there is no such connector")
         return web.json_response(self._view(request.match_info["id"]))
+
+    async def _inspect(self, request: web.Request) -> web.Response:
+        return web.json_response({**example("Inspection"), **self._view(request.match_info["id"])})
 
     async def _delete(self, request: web.Request) -> web.Response:
         return web.json_response({"job_id": JOB_ID}, status=202)
@@ -302,7 +327,8 @@ class Stub:
         for number, (name, data) in enumerate(self.events, start=1):
             if number <= seen:
                 continue
-            await response.write(f": alive\nid: {number}\nevent: {name}\ndata: {json.dumps(data)}\n\n".encode())
+            event = f": alive\nid: {number}\nevent: {name}\ndata: {json.dumps(data)}\n\n"
+            await write(response, event.encode(), self.chunk_size)
             if number == self.cut_events_after:
                 self.cut_events_after = None
                 request.transport.close()
@@ -345,7 +371,7 @@ class Stub:
         await response.prepare(request)
         cut = self.cuts.popleft() if self.cuts and request.method == "GET" else None
         if request.method == "GET":
-            await response.write(rest[:cut])
+            await write(response, rest[:cut], self.chunk_size)
         if cut is not None:
             await self._until_received(start + cut)
             request.transport.close()

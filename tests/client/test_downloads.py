@@ -1,4 +1,8 @@
+import asyncio
 import hashlib
+import os
+import stat
+from pathlib import Path
 
 import pytest
 
@@ -96,3 +100,38 @@ async def test_bytes_are_streamed_in_chunks(gateway):
     pieces = [piece async for piece in gateway.chunks(*FILE)]
 
     assert b"".join(pieces) == BLOB
+
+
+async def test_a_fifo_gets_the_bytes_and_stays_a_fifo(gateway, tmp_path):
+    fifo = tmp_path / "pipe"
+    os.mkfifo(fifo)
+
+    saved, read = await asyncio.gather(gateway.download(*FILE, fifo), asyncio.to_thread(fifo.read_bytes))
+
+    assert read == BLOB
+    assert saved.sha256 == hashlib.sha256(BLOB).hexdigest()
+    assert stat.S_ISFIFO(fifo.stat().st_mode)
+    assert list(tmp_path.iterdir()) == [fifo]
+
+
+async def test_a_device_is_written_to_and_not_replaced(gateway, tmp_path):
+    link = tmp_path / "nothing"
+    link.symlink_to("/dev/null")
+
+    saved = await gateway.download(*FILE, link)
+
+    assert saved.size == len(BLOB)
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    assert list(tmp_path.iterdir()) == [link]
+
+
+async def test_a_cut_download_to_a_device_is_an_error(gateway, stub, tmp_path):
+    stub.cuts += [1000]
+
+    with pytest.raises(errors.Unavailable):
+        await gateway.download(*FILE, "/dev/null", on_progress=stub.progress)
+
+
+async def test_a_wrong_digest_of_a_download_to_a_device_is_an_error(gateway):
+    with pytest.raises(errors.UpstreamTruncated, match="and not 00"):
+        await gateway.download(*FILE, "/dev/null", sha256="00")

@@ -5,6 +5,8 @@ from aiohttp.test_utils import unused_port
 
 from gateway import errors
 from gateway.client import Gateway, RetryPolicy
+from gateway.client.session import ApiResponse
+from gateway.contract.answers import Answer
 from tests.client.stub import CONNECTOR_ID, JOB_ID, TICKETS, problem
 
 
@@ -13,6 +15,15 @@ async def test_an_operation_is_called_with_the_kind_of_its_connector(gateway):
 
     assert answer.result == TICKETS[:2]
     assert answer.meta["count"] == 5
+
+
+def test_a_relayed_answer_of_any_json_is_understood():
+    body = (
+        rb'{"status": "success", "result": {"name": "cut \ud83d", "size": 1e400}, "connector_metadata": null, '
+        rb'"execution_metadata": {"connector_instance_id": null, "execution_time_ms": 1, "request_id": "r"}}'
+    )
+
+    assert ApiResponse(200, {}, body).into(Answer).result == {"name": "cut \ufffd", "size": None}
 
 
 @pytest.mark.parametrize("name", ["support-desk", "Support_Desk", "Help", CONNECTOR_ID])
@@ -149,11 +160,29 @@ async def test_records_end_at_their_limit(gateway, stub):
     assert sum(path.endswith("/execute") for _, path in stub.requests) == 2
 
 
+async def collected(records, found):
+    async for record in records:
+        found.append(record)
+
+
 async def test_an_incomplete_list_is_an_error(gateway, stub):
     stub.list_members = {"next": None, "incomplete": "tickets.list: the application lists no more"}
+    found = []
 
     with pytest.raises(errors.UpstreamRejected, match="the application lists no more"):
-        [record async for record in gateway.records("support-desk", "tickets", "list", {"per_page": 2})]
+        await collected(gateway.records("support-desk", "tickets", "list", {"per_page": 2}), found)
+
+    assert found == TICKETS[:2]
+
+
+async def test_a_list_is_read_on_after_a_page_of_which_a_part_is_missing(gateway, stub):
+    stub.list_members = {"incomplete": "tickets.list: one is null"}
+    found = []
+
+    with pytest.raises(errors.UpstreamRejected, match="one is null"):
+        await collected(gateway.records("support-desk", "tickets", "list", {"per_page": 2}), found)
+
+    assert found == TICKETS
 
 
 async def test_only_requests_for_pages_are_sent(gateway, stub):

@@ -6,7 +6,8 @@ import pytest
 
 from gateway.context_store.entities import begin, register
 from gateway.context_store.layout import Layout
-from gateway.context_store.records import BATCH_ROWS, mark_deleted, sweep, upsert
+from gateway.context_store.records import BATCH_ROWS, mark_deleted, upsert
+from gateway.context_store.sweeps import Sweep
 from gateway.events.feed import Feed
 from gateway.events.model import EventFilter
 
@@ -67,7 +68,7 @@ async def test_a_full_synchronization_says_what_the_application_no_longer_has(co
     generation = await begin(connection, entity, full=True)
     await upsert(connection, entity, [record("1")], generation=generation)
 
-    await sweep(connection, entity, generation, began_at=LATER)
+    await Sweep(entity, generation, LATER).delete(connection, again=False)
 
     assert await told() == [("deleted", "2")]
 

@@ -9,9 +9,10 @@ import pytest
 from gateway.context_store.entities import begin, checkpoint, checkpoint_sweep, fail, find, finish, freshness, register
 from gateway.context_store.fields import FieldType
 from gateway.context_store.layout import chosen
-from gateway.context_store.records import BATCH_ROWS, Written, delete_tombstones, mark_deleted, remove, sweep, upsert
+from gateway.context_store.records import BATCH_ROWS, Written, delete_tombstones, mark_deleted, remove, upsert
 from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore
+from gateway.context_store.sweeps import Sweep
 from gateway.errors import NotFound, UpstreamError
 
 FIELDS = {"id": FieldType.STRING, "name": FieldType.STRING, "rank": FieldType.NUMBER, "updated_at": FieldType.STRING}
@@ -142,7 +143,9 @@ async def test_a_full_sweep_buries_what_it_did_not_meet(connection, tenant, enti
         connection, entity, [record("same"), record("changed", name="2"), record("new")], generation=generation
     )
     await upsert(connection, entity, [record("written meanwhile")])
-    tombstoned = await sweep(connection, entity, generation, began_at=began_at)
+    sweep = Sweep(entity, generation, began_at)
+    tombstoned = await sweep.delete(connection, again=False)
+    await sweep.end(connection)
 
     assert tombstoned == 1
     assert await stored() == {"changed": "2", "new": None, "same": None, "written meanwhile": None}
@@ -154,11 +157,11 @@ async def test_a_second_sweep_needs_marks_of_its_own(connection, entity, stored)
     await upsert(connection, entity, [record("a"), record("b")])
     first = await begin(connection, entity, full=True)
     await upsert(connection, entity, [record("a"), record("b")], generation=first)
-    await sweep(connection, entity, first, began_at=datetime.now(UTC))
+    await Sweep(entity, first, datetime.now(UTC)).end(connection)
 
     second = await begin(connection, entity, full=True)
     await upsert(connection, entity, [record("a")], generation=second)
-    await sweep(connection, entity, second, began_at=datetime.now(UTC))
+    await Sweep(entity, second, datetime.now(UTC)).delete(connection, again=False)
 
     assert await stored() == {"a": None}
 
@@ -190,6 +193,7 @@ ODD = [
     (b'{"id":"a","name":"\xff!"}', "\ufffd!"),
     (b'{"id":"a","name":"huge","rank":1e999999}', "huge"),
     (b'{"id":"a","name":"long","rank":1' + b"0" * 400 + b"}", "long"),
+    (b'{"id":"a","name":"deep","rank":1e999999,"below":' + b"[" * 900 + b"]" * 900 + b"}", "deep"),
     (b'{"id":"a","name":"tiny","rank":1e-400}', "tiny"),
     (b'{"id":"a","name":"large","rank":-123456789012345678901234567890}', "large"),
 ]

@@ -36,7 +36,8 @@ def due_runs_of(database, tenant):
 
     async def called():
         async with database.system() as connection:
-            return [run for run in await schedule.claim_due(connection) if run.connector_id == tenant.connector_id]
+            due = await schedule.claim_due(connection, shipped_catalog().kinds)
+            return [run for run in due if run.connector_id == tenant.connector_id]
 
     return called
 
@@ -140,8 +141,9 @@ def test_an_interval_of_what_is_not_synchronized_is_refused_with_the_nearest_nam
         Intervals({"support-desk": 60, "support-desk.tickets": 5, name: 60}).require_known(shipped_catalog())
 
 
-def test_an_interval_of_a_kind_whose_spec_has_errors_is_accepted():
-    catalog = Catalog([DESK], {"parcels": SpecError([])})
+@pytest.mark.parametrize("refused", [{}, {"parcels": SpecError([])}])
+def test_an_interval_of_a_kind_that_is_not_served_is_accepted(refused):
+    catalog = Catalog([DESK], refused)
 
     Intervals({"parcels": 60, "parcels.items": 5}).require_known(catalog)
 

@@ -5,6 +5,7 @@ import pytest
 
 from gateway.context_store.sync import sources
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
+from gateway.upstream.pagination import page_of
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import UpstreamRequest, base_address
 from gateway.upstream.responses import OperationResult
@@ -31,7 +32,8 @@ def page(records=(), **meta):
 
 def after(source_, place, answer, parent=None):
     listing = source_.listing(place)
-    return listing.after(place, answer, listing.params(place, parent))
+    params = listing.params(place, parent)
+    return listing.after(place, page_of(listing.operation, params, answer, {}), params)
 
 
 def test_every_copy_has_a_request_for_everything_and_one_for_changes(subtests):
@@ -156,23 +158,24 @@ def test_an_export_without_a_cursor_at_its_end_keeps_the_last():
 
 
 @pytest.mark.parametrize(
-    ("start", "end_time", "is_end", "following", "has_more"),
+    ("start", "end_time", "is_end", "following", "has_more", "is_partial"),
     [
-        (None, 1000, False, 1000, True),
-        (1000, 2000, False, 2000, True),
-        (2000, 2500, True, 2500, False),
-        (2000, 2000, False, 2001, True),
-        (2000, None, False, 2000, False),
-        (2000, NOW - 30, False, NOW - 30, False),
+        (None, 1000, False, 1000, True, False),
+        (1000, 2000, False, 2000, True, False),
+        (2000, 2500, True, 2500, False, False),
+        (2000, 2000, False, 2001, True, True),
+        (2000, None, False, 2000, False, True),
+        (2000, NOW - 30, False, NOW - 30, False, False),
     ],
 )
-def test_an_export_by_time_continues_at_the_time_it_names(start, end_time, is_end, following, has_more):
+def test_an_export_by_time_continues_at_the_time_it_names(start, end_time, is_end, following, has_more, is_partial):
     comments = source("support-desk", "ticket_comments")
     place = Checkpoint(began=NOW, since=start)
 
-    found = after(comments, place, page(end_time=end_time, end_of_stream=is_end))
+    found, goes_on = after(comments, place, page(end_time=end_time, end_of_stream=is_end))
 
-    assert found == (Checkpoint(began=NOW, since=following), has_more)
+    assert (found.replace(missing=None), goes_on) == (Checkpoint(began=NOW, since=following), has_more)
+    assert (found.missing is not None) is is_partial
 
 
 def test_a_time_in_a_request_lies_as_far_back_as_the_application_wants():
@@ -219,23 +222,35 @@ def test_the_newest_are_read_down_to_what_was_read_before():
     assert sweeping == (Checkpoint(began=NOW, token="n"), True)
 
 
-def test_a_search_that_ends_early_is_asked_anew_from_the_last_time_told():
+def test_a_search_in_the_order_of_time_continues_from_the_time_of_its_last_record():
     deals = source("crm-records", "deals")
-    place = Checkpoint(began=NOW, since=NOW - 3600, token="9800")
+    place = Checkpoint(began=NOW, since=NOW - 3600, token="200")
     last = {"id": "1", "properties": {"crm_lastmodifieddate": "2025-12-31T23:30:00.500Z"}}
 
-    within = after(deals, place.replace(token="200"), page([last], next_cursor="400"))
-    beyond, has_more = after(deals, place, page([last], next_cursor="10000"))
-    params = deals.listing(beyond).params(beyond, None)
+    later, has_more = after(deals, place, page([last], next_cursor="400"))
+    params = deals.listing(later).params(later, None)
+    within = after(deals, later, page([last], next_cursor="100"))
 
-    assert within == (place.replace(token="400"), True)
-    assert (beyond.token, beyond.since, has_more) == (None, NOW - 1800 + 0.5, True)
+    assert (later.token, later.position, later.since, has_more) == (None, NOW - 1800 + 0.5, NOW - 3600, True)
+    assert within == (later.replace(token="100"), True)
     assert params["filterGroups"][0]["filters"][0] == {
         "propertyName": "crm_lastmodifieddate",
         "operator": "GTE",
-        "value": "1767223800000",
+        "value": "1767223800500",
     }
     assert "after" not in params
+
+
+def test_a_list_that_is_cut_continues_from_the_time_of_its_last_record_and_loses_what_one_moment_has_more():
+    tickets = source("freshdesk", "tickets")
+    place = Checkpoint(began=NOW, token=300, position=NOW - 3600)
+    beyond = "https://acme.freshdesk.com/api/v2/tickets?page=301"
+
+    later, goes_on = after(tickets, place, page([{"updated_at": "2025-12-31T23:30:00Z"}], next=beyond))
+    same, goes_on_within = after(tickets, place, page([{"updated_at": "2025-12-31T23:00:00Z"}], next=beyond))
+
+    assert (later, goes_on) == (place.replace(token=None, position=NOW - 1800), True)
+    assert (goes_on_within, "300 pages at most" in (same.missing or "")) == (False, True)
 
 
 def test_ten_thousand_changes_in_one_second_make_everything_be_read():
@@ -285,9 +300,28 @@ def test_a_list_begins_anew_for_a_token_that_has_expired_unless_it_was_forever()
     projects, tickets = source("work-management", "sections"), source("support-desk", "tickets")
     parent = ParentRecord("1", {"gid": "1"})
 
-    assert projects.restarted(Checkpoint(began=NOW, token="t", parent="1"), parent) == Checkpoint(began=NOW, parent="1")
+    again = projects.restarted(Checkpoint(began=NOW, token="t", parent="1"), parent)
+    assert again == Checkpoint(began=NOW, parent="1", is_again=True)
     with pytest.raises(ChangesUnavailable):
-        tickets.restarted(Checkpoint(began=NOW, token="t"), None)
+        tickets.restarted(Checkpoint(began=NOW, since=NOW, token="t"), None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "entity", "members", "is_resumed", "is_known", "can_restart"),
+    [
+        ("support-desk", "groups", {}, True, False, True),
+        ("support-desk", "groups", {}, False, False, True),
+        ("support-desk", "groups", {}, False, True, False),
+        ("support-desk", "groups", {}, True, True, True),
+        ("support-desk", "groups", {"is_again": True}, True, False, False),
+        # Numbers of pages do not expire.
+        ("jira", "projects", {}, False, False, False),
+    ],
+)
+def test_a_refused_token_is_worth_a_second_reading_once(kind, entity, members, is_resumed, is_known, can_restart):
+    checkpoint = Checkpoint(began=NOW, token="t", **members)
+
+    assert source(kind, entity).can_restart(checkpoint, is_resumed=is_resumed, is_known=is_known) is can_restart
 
 
 def test_messages_carry_their_channel():

@@ -32,6 +32,30 @@ def test_what_the_parent_gives_is_part_of_the_record_and_its_id_of_theirs():
     assert found.live == [("C1/1.2", {"ts": "1.2", "channel_id": "C1"})]
 
 
+def test_an_entry_of_a_mailbox_history_is_about_the_threads_of_its_messages():
+    threads = search(["id", "historyId"], transform="changed_threads")
+    messages = [{"id": "m1", "threadId": "t1"}, {"id": "m2", "threadId": "t2"}, {"id": "m3", "threadId": "t1"}]
+
+    found = transformed(threads, {"id": "7", "messages": messages}, {"id": "t3", "messages": [{"threadId": "t3"}]})
+
+    assert found.live == [
+        ("t1", {"id": "t1", "historyId": "7"}),
+        ("t2", {"id": "t2", "historyId": "7"}),
+        ("t3", {"id": "t3"}),
+    ]
+
+
+def test_decimal_ids_become_integers():
+    shop = search(["id", "product", "product_id"], transform="numeric_ids", add_fields={"product_id": "product.id"})
+
+    found = transformed(shop, {"id": "7", "product": {"id": "4", "title": "Shirt"}}, {"id": "x-7", "product": None})
+
+    assert found.live == [
+        ("7", {"id": 7, "product": {"id": 4, "title": "Shirt"}, "product_id": 4}),
+        ("x-7", {"id": "x-7", "product": None}),
+    ]
+
+
 def test_a_record_that_says_it_is_deleted_is_gone():
     found = transformed(search(["id"], deleted_when={"status": "deleted"}), {"id": 1, "status": "deleted"}, {"id": 2})
 

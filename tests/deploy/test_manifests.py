@@ -61,6 +61,7 @@ def test_a_pod_runs_without_root_writes_nowhere_and_may_nothing(document: dict[s
     assert pod["securityContext"]["runAsNonRoot"] is True
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod["automountServiceAccountToken"] is False
+    assert pod["enableServiceLinks"] is False
     for container in containers(document):
         assert container["securityContext"] == {
             "allowPrivilegeEscalation": False,

@@ -11,6 +11,7 @@ from gateway.foundation.db.pool import Database
 from gateway.foundation.telemetry import metrics
 from gateway.foundation.telemetry.metrics import Counter, Histogram
 from gateway.run.monitoring.prometheus import PrometheusExporter
+from tests.harness.catalog import shipped_catalog
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 ALERTS = yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text("utf-8"))["groups"][0]["rules"]
@@ -29,6 +30,8 @@ SHARED = {
     "gateway_connectors",
     "gateway_sync_lag_seconds",
     "gateway_sync_failed",
+    "gateway_sync_incomplete",
+    "gateway_sync_held_deletions",
     "gateway_database_connections",
 }
 
@@ -62,7 +65,7 @@ def test_an_expression_is_balanced(expression: str):
 
 
 async def test_the_shared_figures_are_reported_by_their_names(database: Database):
-    told = (await PrometheusExporter(database).text()).decode()
+    told = (await PrometheusExporter(database, shipped_catalog()).text()).decode()
 
     assert {name for name in SHARED if f"# TYPE {name} gauge" in told} == SHARED
 

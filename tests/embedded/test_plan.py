@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.embedded import plan
+from gateway.embedded import StartupError, plan
 from gateway.embedded.address import Address
 from gateway.embedded.plan import UpOptions
 
@@ -79,6 +79,35 @@ def test_front_ends_and_workers_have_a_grace_period():
 
     assert [program.name for program in programs] == ["gateway-1", "worker-1", "worker-2"]
     assert {program.grace for program in programs} == {40.0}
+
+
+@pytest.mark.parametrize(
+    ("bind", "ports"),
+    [
+        ("127.0.0.1:9464", ["127.0.0.1:9464", "127.0.0.1:9465", "127.0.0.1:9466", "127.0.0.1:9467"]),
+        ("[::1]:9464", ["[::1]:9464", "[::1]:9465", "[::1]:9466", "[::1]:9467"]),
+        ("127.0.0.1:0", ["127.0.0.1:0"] * 4),
+        ("", [""] * 4),
+        (None, [None] * 4),
+    ],
+)
+def test_each_process_has_a_port_of_its_own_for_metrics(bind, ports):
+    environment = {} if bind is None else {"GATEWAY_METRICS_BIND": bind}
+    up_options = options(front_ends=2, workers=2)
+
+    programs = [*plan.front_ends(up_options, environment), *plan.workers(up_options, environment)]
+    environment["GATEWAY_UPSTREAM_CHAT"] = "http://127.0.0.1:7"
+
+    assert [program.env.get("GATEWAY_METRICS_BIND") for program in programs] == ports
+    assert {program.env["GATEWAY_UPSTREAM_CHAT"] for program in programs} == {"http://127.0.0.1:7"}
+
+
+def test_too_few_ports_for_metrics_are_refused():
+    plan.require_metrics_ports("127.0.0.1:65533", 3)
+    plan.require_metrics_ports(None, 3)
+
+    with pytest.raises(StartupError, match="but 3 processes need a port each"):
+        plan.require_metrics_ports("127.0.0.1:65534", 3)
 
 
 def test_the_sandbox_gets_no_settings_of_the_gateway():

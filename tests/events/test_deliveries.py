@@ -1,8 +1,9 @@
 """Webhooks deliver every event at least once and in order, whatever receivers answer and whichever worker is lost."""
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from uuid import UUID, uuid4
 
@@ -12,6 +13,7 @@ from yarl import URL
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Client
+from gateway.access.identity.store import IdentityStore
 from gateway.context_store.entities import register
 from gateway.context_store.layout import Layout
 from gateway.context_store.records import documents, upsert
@@ -29,6 +31,7 @@ from gateway.foundation.vault.vault import Vault
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
 from tests.events.receiver import Receiver, receiving
+from tests.harness.databases import refusing
 from tests.harness.waiting import eventually
 
 CONNECTOR = UUID(int=7)
@@ -303,6 +306,62 @@ async def test_a_delivery_is_given_up_after_the_time_for_retries(
     assert ids_of(receiver) == ["good", "bad"]
 
 
+@pytest.mark.parametrize("status", [200, 201, 500])
+async def test_a_slow_body_does_not_outlive_the_deadline_and_the_status_counts(status):
+    """A delivery that outlived its lease was sent again, and never recorded."""
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(f"HTTP/1.1 {status} x\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        with suppress(ConnectionError):
+            while not writer.is_closing():
+                writer.write(b"1\r\nx\r\n")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+        writer.close()
+
+    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with Transport(EgressPolicy.of([URL(url)])) as transport:
+            attempt = await Sender(transport, timeout=0.5).send(uuid4(), url, "m", b"{}", ["whsec_MA=="])
+
+    assert attempt.duration_ms < 5000
+    assert (attempt.status, attempt.is_success) == (status, status < 300)
+
+
+async def test_a_late_head_ends_the_attempt():
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    async with await asyncio.start_server(silent, "127.0.0.1", 0) as server:
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with Transport(EgressPolicy.of([URL(url)])) as transport:
+            attempt = await Sender(transport, timeout=0.2).send(uuid4(), url, "m", b"{}", ["whsec_MA=="])
+
+    assert (attempt.status, attempt.error) == (None, "no response within 0 seconds")
+
+
+async def test_organizations_take_turns_and_one_has_half_of_those_that_the_others_leave(
+    webhooks, store, caller, receiver, database, feed, sql
+):
+    other = (await IdentityStore(database).create_organization(f"o-{uuid4().hex}")).id
+    neighbour = Caller(
+        Client(id=uuid4(), name="n", organization_ids=frozenset({other}), scopes=frozenset({"read", "write"})), other
+    )
+    for number in range(8):
+        await webhooks.create(caller, NewWebhook(url=f"{receiver.url}/{number}", types=("record.*",)))
+    await webhooks.create(neighbour, NewWebhook(url=f"{receiver.url}/polite", types=("record.*",)))
+    await sql("UPDATE webhooks SET retry_at = now()")
+
+    first = await store.claim("w", 60, 8, {})
+    again = await store.claim("w", 60, 8, Counter(each.webhook.organization_id for each in first))
+
+    assert [each.webhook.organization_id for each in first].count(other) == 1
+    assert len(first) == 1 + 4
+    assert again == []
+    assert await store.claim("w", 60, 8, {other: 1, uuid4(): 2}) != []
+
+
 async def test_a_private_address_is_never_connected_to(subscribed, webhooks, caller, database, store, feed, receiver):
     async with Transport(EgressPolicy()) as transport:
         strict = WebhookService(Audit(database), store, feed, Sender(transport), [URL(receiver.url)])
@@ -346,6 +405,51 @@ async def test_a_lost_worker_s_deliveries_are_made_by_another(receiver, subscrib
 
     assert len(receiver.ids["/"]) == 2
     assert len(set(receiver.ids["/"])) == 1
+
+
+async def test_a_turn_that_lasts_longer_than_its_lease_keeps_it_while_its_worker_lives(
+    receiver, subscribed, deliverer, changed, sql
+):
+    await subscribed()
+    await changed("1")
+    async with asyncio.timeout(10):
+        slow, another = deliverer("slow"), deliverer("another")
+        asked, may_answer = asyncio.Event(), asyncio.Event()
+
+        async def answer(_):
+            asked.set()
+            await may_answer.wait()
+            return 204
+
+        receiver.answers["/"] = answer
+        await slow.deliver()
+        await asked.wait()
+        await sql("UPDATE webhooks SET lease_until = now() + interval '1 second'")
+        await slow.renew()
+        is_renewed = await sql("SELECT lease_until > now() + interval '5 seconds' FROM webhooks")
+        await another.deliver()
+        (turn,) = slow._turns
+        may_answer.set()
+        await asyncio.wait([turn])
+
+    assert is_renewed
+    assert ids_of(receiver) == ["1"]
+    assert not another._turns
+
+
+async def test_a_turn_that_finds_postgresql_unavailable_is_no_error(
+    receiver, subscribed, deliverer, changed, database_url, caplog
+):
+    await subscribed()
+    await changed("1")
+    async with asyncio.timeout(10), refusing(database_url, "UPDATE ON webhooks", "53100", when="NEW.fence = OLD.fence"):
+        opened = deliverer("here")
+        await opened.deliver()
+        (turn,) = opened._turns
+        await asyncio.wait([turn])
+
+    said = [record for record in caplog.records if "turn of deliveries" in record.message]
+    assert [(record.levelname, record.exc_info) for record in said] == [("WARNING", None)]
 
 
 async def test_only_events_that_pass_the_filter_are_delivered(

@@ -15,6 +15,7 @@ from gateway.access.services import AccessServices
 from gateway.run.services import Services
 from gateway.sandbox.app import create_sandbox
 from gateway.settings import Settings
+from gateway.web.admission.load_shedding import LIMITS, Limits
 from gateway.web.app import create_app
 from gateway.web.keys import ACCESS, SERVICES
 from gateway.web.server.connection_guard import ConnectionLimits, GuardedRunner
@@ -32,6 +33,7 @@ class FrontEnd:
     services: Services
     access: AccessServices
     sandbox_url: str
+    limits: Limits
 
     async def organization(self) -> UUID:
         return await new_organization(self.services.identity)
@@ -73,7 +75,7 @@ async def front_end(
             app.add_routes(routes)
             runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=1)
             async with _running(runner, str(settings.get("bind", "127.0.0.1:0"))) as base_url:
-                yield FrontEnd(base_url, app[SERVICES], app[ACCESS], upstream)
+                yield FrontEnd(base_url, app[SERVICES], app[ACCESS], upstream, app[LIMITS])
 
 
 def _settings(folder: Path, database_url: str, redis_url: str, others: dict[str, object]) -> Settings:

@@ -272,6 +272,24 @@ async def test_a_canceled_job_whose_batch_the_application_works_at_is_followed_f
     assert canceled.error["known"]["items_done"] == 2
 
 
+async def test_a_canceled_job_waits_while_the_application_does_not_say_how_its_work_ended(
+    jobs, leases, claims, runner, claimed
+):
+    async def refused(job, run_context):
+        raise errors.UpstreamRateLimited("too many requests", retry_after=3600)
+
+    job = await claimed(effect=Effect.IDEMPOTENT)
+    await leases.checkpoint(job, UNDER_WAY, {1: "1\n"})
+    await leases.defer(job, 3600, "limited")
+    await jobs.request_cancel(job.organization_id, job.id)
+    taken = (await claims.claim(WORKER, 1, SHARES))[0]
+
+    waiting = await ended(jobs, runner, taken, refused)
+
+    assert (waiting.status, waiting.cancel_requested) == (JobStatus.WAITING, True)
+    assert waiting.next_attempt_at > waiting.created_at
+
+
 async def test_an_update_that_was_sent_and_lost_its_worker_is_not_canceled_as_if_it_had_not(
     jobs, leases, claims, maintenance, runner, claimed, lost
 ):

@@ -180,14 +180,16 @@ async def test_a_canceled_job_that_is_given_up_ends(jobs, leases, claimed, give_
     assert ended.finished_at is not None
 
 
-async def test_a_released_call_gives_its_key_back(jobs, leases, new_job):
+async def test_a_released_call_gives_its_key_back_and_is_settled(jobs, leases, new_job, sql):
     key = IdempotencyKey("k", b"request", 3600)
     call = (await jobs.accept(new_job(is_inline=True), key, claimed_by=WORKER)).job
 
-    await leases.release(call)
+    await leases.release(call, "upstream_rate_limited")
     again = await jobs.accept(new_job(is_inline=True), key, claimed_by=WORKER)
 
     assert again.is_new
+    rows = await sql("SELECT entry_kind, outcome FROM audit WHERE call_id = $1", call.id)
+    assert [tuple(row) for row in rows] == [("settlement", "upstream_rate_limited")]
 
 
 async def test_state_and_records_are_kept_together(jobs, leases, claimed):

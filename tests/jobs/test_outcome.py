@@ -16,6 +16,7 @@ from gateway.upstream.run_context import Effects
 SENT = datetime(2026, 1, 2, tzinfo=UTC)
 LOST = errors.UpstreamError("the connection broke", extra={"outcome": "unknown"})
 FAILED_THERE = errors.UpstreamError("oops", upstream=errors.UpstreamFault(status=500))
+UNAVAILABLE_THERE = errors.UpstreamError("oops", upstream=errors.UpstreamFault(status=503))
 READ, IDEMPOTENT, WRITE = Effect.READ, Effect.IDEMPOTENT, Effect.WRITE
 
 NOTHING: dict[str, Any] = {}
@@ -44,9 +45,11 @@ def job(effect: Effect, **members: Any) -> StoredJob:
         (WRITE, errors.UpstreamRejected(), SENT, NOTHING, "failed"),
         (IDEMPOTENT, errors.UpstreamNotFound(), SENT, NOTHING, "failed"),
         (WRITE, errors.ReauthorizationRequired(), SENT, NOTHING, "failed"),
-        (WRITE, FAILED_THERE, SENT, NOTHING, "failed"),
+        (WRITE, UNAVAILABLE_THERE, SENT, NOTHING, "failed"),
         # it went out, and nothing is known of it
         (WRITE, LOST, SENT, NOTHING, "unknown"),
+        (WRITE, FAILED_THERE, SENT, NOTHING, "unknown"),
+        (IDEMPOTENT, FAILED_THERE, SENT, NOTHING, "unknown"),
         (WRITE, errors.UpstreamInvalidResponse(), SENT, NOTHING, "unknown"),
         (WRITE, errors.UpstreamTimeout("six hours"), SENT, NOTHING, "unknown"),
         (WRITE, errors.InternalError(), SENT, NOTHING, "unknown"),

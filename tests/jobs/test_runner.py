@@ -396,3 +396,67 @@ async def test_large_records_are_kept_in_parts_of_about_a_mebibyte(jobs, runner,
 
     assert len(sizes) == 3
     assert json.loads(await whole(jobs, job)) == [{"n": "x" * 300_000}] * 10
+
+
+class Fatal(BaseException):
+    """What no `except Exception` catches."""
+
+
+@pytest.mark.parametrize("effect", [Effect.READ, Effect.WRITE])
+@pytest.mark.parametrize(
+    "raised",
+    [
+        ValueError("secret"),
+        TimeoutError(),
+        RecursionError(),
+        asyncio.CancelledError(),
+        SystemExit(1),
+        KeyboardInterrupt(),
+        Fatal(),
+        BaseExceptionGroup("several", [Fatal()]),
+    ],
+    ids=lambda raised: type(raised).__name__,
+)
+async def test_a_run_that_raises_anything_ends_its_job_once_with_the_reason(jobs, runner, claimed, raised, effect):
+    async def run(job, run_context):
+        if job.effect is Effect.WRITE:
+            await run_context.mark_in_flight()
+        raise raised
+
+    job = await ended(jobs, runner, await claimed(effect=effect), run)
+
+    assert job.status is (JobStatus.FAILED if effect is Effect.READ else JobStatus.UNKNOWN)
+    assert type(raised).__name__ in job.error["detail"]
+    assert "secret" not in job.error["detail"]
+    assert (job.attempt, job.worker_losses) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        OperationResult(result=msgspec.Raw(b'{"id": ')),
+        OperationResult(result=msgspec.Raw(b'{"id":1}'), meta={"odd": {1, 2}}),
+    ],
+    ids=["no JSON", "no plain data"],
+)
+@pytest.mark.parametrize("effect", [Effect.READ, Effect.WRITE])
+async def test_a_result_that_cannot_be_stored_ends_its_job_once_with_the_reason(jobs, runner, claimed, effect, outcome):
+    async def run(job, run_context):
+        if job.effect is Effect.WRITE:
+            await run_context.mark_in_flight()
+        return outcome
+
+    job = await ended(jobs, runner, await claimed(effect=effect), run)
+
+    assert job.status is (JobStatus.FAILED if effect is Effect.READ else JobStatus.UNKNOWN)
+    assert "cannot be stored" in job.error["detail"]
+
+
+async def test_an_error_whose_words_cannot_be_stored_ends_its_job(jobs, runner, claimed):
+    async def run(job, run_context):
+        raise errors.UpstreamError("half a character: \ud800")
+
+    job = await ended(jobs, runner, await claimed(effect=Effect.READ), run)
+
+    assert job.status is JobStatus.FAILED
+    assert "cannot be stored" in job.error["detail"]

@@ -7,17 +7,19 @@ import pytest
 
 from gateway.connectors.key_rotation.rotation import Rotation
 from gateway.contract.jobs import JobStatus
+from gateway.contract.kinds import Effect
 from gateway.errors import InternalError
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Vault
 from gateway.jobs.claims import Claims
 from gateway.jobs.leases import JobOutcome, Leases
+from gateway.jobs.maintenance import Maintenance
 from gateway.jobs.model import StoredJob
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.run.sealed_tables import SEALED_TABLES
 from gateway.upstream.run_context import Effects
-from tests.jobs.conftest import KEY, RETENTION, SHARES, UNSEALED
+from tests.jobs.conftest import KEY, RETENTION, SEALING, SHARES, UNSEALED, WORKER
 
 CANARY = "CANARY-of-a-tenant"
 NEW = ("k2", bytes(range(32)))
@@ -107,3 +109,32 @@ async def test_a_claim_opens_what_another_process_sealed(database: Database, job
     [job] = await elsewhere.claim("elsewhere", 1, SHARES)
 
     assert job.params == {"subject": CANARY}
+
+
+@pytest.mark.parametrize(
+    ("effect", "is_sent", "status"),
+    [
+        (Effect.READ, False, JobStatus.FAILED),
+        (Effect.WRITE, False, JobStatus.FAILED),
+        (Effect.WRITE, True, JobStatus.UNKNOWN),
+        (Effect.IDEMPOTENT, True, JobStatus.UNKNOWN),
+    ],
+)
+async def test_a_job_that_no_worker_can_decrypt_ends_with_that_and_holds_up_no_other(
+    database: Database, jobs, leases, claims, new_job, sql, lost, effect, is_sent, status
+):
+    odd, other = [(await jobs.accept(new_job(effect=effect))).job for _ in range(2)]
+    [first, _] = sorted(await claims.claim(WORKER, 2, SHARES), key=lambda job: job.id != odd.id)
+    if is_sent:
+        await leases.mark_in_flight(first)
+    await leases.requeue(first)
+    await sql("UPDATE jobs SET params = 'sealed:AAAA', worker_losses = 5 WHERE id = $1", odd.id)
+
+    claimed = [*await claims.claim(WORKER, 5, SHARES), *await claims.claim_poison_candidates(WORKER, 5, is_group=False)]
+    await lost(odd)
+    await Maintenance(database, RETENTION, SEALING, timeout=0).reap()
+
+    ended = await jobs.get(odd.organization_id, odd.id)
+    assert claimed == []
+    assert (ended.status, ended.error.get("outcome")) == (status, "unknown" if status is JobStatus.UNKNOWN else None)
+    assert (await jobs.get(other.organization_id, other.id)).status is JobStatus.RUNNING

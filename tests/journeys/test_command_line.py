@@ -246,7 +246,7 @@ def written(folder, *ticket_ids):
     lines = [
         json.dumps({"entity": "tickets", "action": "get", "params": {"ticket_id": number}}) for number in ticket_ids
     ]
-    file.write_text("\n".join(lines))
+    file.write_text("\n".join(lines), "utf-8-sig")  # with a byte order mark, as some editors save it
     return str(file)
 
 
@@ -274,11 +274,16 @@ async def test_an_export_writes_every_record_into_a_file(command, desk, tmp_path
         "export", "support-desk", "tickets", "per_page=100", "-o", "tickets.csv", "--select", "id,subject"
     )
     _, listed, _ = await command("call", "support-desk", "tickets", "list", "per_page=100", "--all", "--fields", "id")
+    for_excel = await command(
+        "export", "support-desk", "tickets", "--format", "csv-bom", "-o", "excel.csv", "--select", "id"
+    )
     wrong = await command("export", "support-desk", "tickets", "--action", "get", "ticket_id=1")
 
     header, *rows = (tmp_path / "tickets.csv").read_text("utf-8").splitlines()
     assert code == 0, err
     assert header == "id,subject"
+    assert for_excel[0] == 0
+    assert (tmp_path / "excel.csv").read_bytes().startswith(b"\xef\xbb\xbfid\r\n")
     assert [row.split(",")[0] for row in rows] == [str(record["id"]) for record in json.loads(listed)]
     assert (wrong[0], "output is for list" in wrong[2]) == (1, True)
 

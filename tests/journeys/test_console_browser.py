@@ -1,6 +1,7 @@
 """People at the console and at connect pages, in a real browser: every screen usable, nothing inline, nothing seriously
 inaccessible."""
 
+import re
 from collections.abc import AsyncIterator
 from uuid import uuid4
 
@@ -314,3 +315,23 @@ async def test_the_overview_draws_calls_and_their_duration(page, api):
     await page.wait_for_selector(".plot canvas")
     assert await page.locator(".plot canvas").count() == 2
     await taken(page, "overview")
+
+
+@pytest.mark.parametrize("span", ["hour", "day", "week"])
+async def test_the_times_of_plots_are_iso_8601(page, api, span):
+    await api.connector(name="Help desk")
+    await page.add_init_script("""
+        const draw = CanvasRenderingContext2D.prototype.fillText;
+        window.drawn = [];
+        CanvasRenderingContext2D.prototype.fillText = function (text, ...rest) {
+            window.drawn.push(text);
+            return draw.call(this, text, ...rest);
+        };
+    """)
+
+    await page.goto(f"/console?span={span}")
+    await page.wait_for_function("window.drawn.length > 5")
+    drawn = await page.evaluate("window.drawn")
+
+    assert [text for text in drawn if re.fullmatch(r"\d\d:\d\d|\d{4}-\d\d-\d\d", text)]
+    assert not [text for text in drawn if re.search(r"[ap]m|/", text)]

@@ -127,6 +127,7 @@ async def test_before_the_first_load_there_is_nothing_to_find_and_it_says_so(dep
         "as_of": None,
         "total_synced": 0,
         "synchronized": False,
+        "complete": False,
     }
 
 

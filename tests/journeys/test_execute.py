@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -168,6 +170,28 @@ async def test_what_was_done_is_in_the_audit_log_without_its_params(support_desk
 
     assert b"canary-8c2" not in answer.body
     assert [entry["intent"] for entry in entries if entry["what"] == "tickets.create"] == ["to see the log"]
+
+
+async def test_requests_under_a_key_have_an_entry_each_and_one_says_what_was_made(support_desk):
+    key, body = {"Idempotency-Key": uuid4().hex}, {"ticket": {"subject": "s", "comment": {"body": "b"}}}
+    first = await support_desk.send("tickets", "create", body, headers=key, intent="to see the log")
+    repeated = await support_desk.send("tickets", "create", body, headers=key)
+    other = await support_desk.send("tickets", "create", {"ticket": {**body["ticket"], "subject": "t"}}, headers=key)
+
+    async def three() -> list[Any]:
+        path = f"/api/v1/audit?connector_id={support_desk.record['id']}&operation=tickets.create"
+        entries: list[Any] = (await support_desk.api.get(path)).document()["data"]
+        return entries if len(entries) == 3 else []
+
+    entries, made = await eventually(three), str(first.document()["result"]["id"])
+    assert (repeated.document()["result"]["id"], other.status) == (first.document()["result"]["id"], 422)
+    assert [(each["outcome"], each["target"]) for each in reversed(entries)] == [
+        ("succeeded", made),
+        ("succeeded", made),
+        ("idempotency_mismatch", None),
+    ]
+    assert (entries[2]["changed"], entries[2]["intent"]) == (["ticket.comment", "ticket.subject"], "to see the log")
+    assert entries[2]["took_ms"] is not None
 
 
 WAYS = {

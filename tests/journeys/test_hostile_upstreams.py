@@ -4,7 +4,9 @@ import asyncio
 import gzip
 import json
 import os
+import re
 from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -13,9 +15,11 @@ import aiohttp
 import psutil
 import pytest
 
+from gateway.web.routes import ROUTES
 from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.databases import created_database, url_of
 from tests.harness.up import brought_up
+from tests.harness.waiting import eventually
 
 MIB = 1 << 20
 JSON = "Content-Type: application/json"
@@ -457,3 +461,49 @@ async def test_no_address_within_is_reached_by_a_tenants_own_settings(canary: Ca
 
     assert {(answer.status, answer.json()["code"]) for answer in answers} == {(422, "invalid_credentials")}
     assert canary.arrivals == 0
+
+
+LARGE = b'{"a": "' + b"x" * (MIB - 10)
+WITH_BODIES = sorted({(route.method, route.path) for route in ROUTES if route.body is not None or route.line_media})
+
+
+async def test_large_bodies_at_once_take_the_memory_of_one_organizations_share_and_give_it_back(
+    front: Front, caller: Api, connector: ConnectorApi
+):
+    """Each endpoint with 100 bodies of 1 MiB that do not end; the share is half of GATEWAY_MAX_BODIES_BYTES, 16 MiB."""
+    process = psutil.Process(front.pid)
+    headers = {**caller.headers, "Content-Type": "application/json", "Content-Length": str(MIB)}
+    for method, path in WITH_BODIES:  # load what is loaded at the first request, such as the protocol of /mcp
+        await caller.session.request(method, _path(path, connector), json={}, headers=caller.headers)
+    grown, first = {}, process.memory_info().rss
+    for method, path in WITH_BODIES:
+        target = _path(path, connector)
+        head = "".join([f"{method} {target} HTTP/1.1\r\nHost: a\r\n", *(f"{k}: {v}\r\n" for k, v in headers.items())])
+        before = process.memory_info().rss
+        opened = await asyncio.gather(*(sent_all(front, head.encode() + b"\r\n" + LARGE) for _ in range(100)))
+        grown[f"{method} {path}"] = (process.memory_info().rss - before) / MIB
+        for writer in opened:
+            writer.transport.abort()
+        await eventually(lambda: _is_served(caller))  # a busy machine may shed load in the meantime
+
+    assert {name: size for name, size in grown.items() if size > GROWTH} == {}
+    # Of two gigabytes that were sent, the heap keeps what one round takes.
+    assert (process.memory_info().rss - first) / MIB <= 2 * GROWTH
+
+
+def _path(path: str, connector: ConnectorApi) -> str:
+    return re.sub(r"\{[^}]*\}", str(connector.record["id"]), path)
+
+
+async def _is_served(caller: Api) -> bool:
+    return (await caller.get("/api/v1/jobs")).status == 200
+
+
+async def sent_all(front: Front, request: bytes) -> asyncio.StreamWriter:
+    """A connection on which as much of a request was sent as the gateway reads."""
+    _, writer = await asyncio.open_connection("127.0.0.1", int(front.base_url.rpartition(":")[2]))
+    writer.write(request)
+    with suppress(ConnectionError, TimeoutError):
+        async with asyncio.timeout(2):
+            await writer.drain()
+    return writer

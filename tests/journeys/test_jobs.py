@@ -275,6 +275,26 @@ async def test_a_bulk_update_ends_with_the_documented_job_record(api, support_de
     assert results == [{"id": number, "success": True} for number in (1, 2, 3)]
 
 
+async def test_a_bulk_update_whose_response_is_lost_once_is_sent_again(api, support_desk, fault):
+    await fault(method="PUT", reset=True, times=1)
+    job = await api.ended_job(await support_desk.submit("ticket_bulk_updates", "create", bulk(30)))
+
+    assert (job["status"], job["message"]) == ("succeeded", "30 of 30 tickets updated")
+
+
+async def test_a_bulk_update_whose_responses_are_lost_does_not_call_its_tickets_not_sent(api, support_desk, fault):
+    await fault(method="PUT", reset=True)
+    job = await api.ended_job(await support_desk.submit("ticket_bulk_updates", "create", bulk(30)))
+    result = (await api.get(f"/api/v1/jobs/{job['id']}/result")).json()["result"]
+
+    assert (job["status"], job["safe_to_retry"]) == ("unknown", True)
+    assert "0 of 30 tickets updated, 30 unknown" in job["message"]
+    assert (job["known"]["items_done"], job["known"]["items_unknown"]) == (0, 30)
+    assert (result["succeeded"], result["failed"], result["unknown"]) == (0, 0, 30)
+    assert [each["success"] for each in result["results"]] == [None] * 30
+    assert not any("not sent" in each["error"] for each in result["results"])
+
+
 async def test_a_bulk_update_that_cannot_be_followed_any_more_says_what_was_done(api, support_desk, fault):
     await fault(path_prefix="/api/v2/job_statuses/", status=404, body={"error": "RecordNotFound"}, times=1)
     job = await api.ended_job(await support_desk.submit("ticket_bulk_updates", "create", bulk(250)))
@@ -284,7 +304,9 @@ async def test_a_bulk_update_that_cannot_be_followed_any_more_says_what_was_done
 
     assert (job["status"], job["safe_to_retry"]) == ("unknown", True)
     assert job["known"]["batches_finished"] == 2
-    assert job["known"]["items_done"] == done["succeeded"] == len(done["results"])
+    assert job["known"]["items_done"] == done["succeeded"] == 250 - done["unknown"]
+    assert [each["success"] for each in done["results"]].count(None) == done["unknown"] == job["known"]["items_unknown"]
+    assert len(done["results"]) == 250
     assert f"{done['succeeded']} of 250 tickets updated" in job["message"]
     assert (result.status, result.json()["code"], result.json()["outcome"]) == (409, "outcome_unknown", "unknown")
     assert done["status"] == "unknown"
@@ -421,3 +443,29 @@ async def test_a_caller_that_cannot_follow_jobs_gets_the_jobs_error(support_desk
 
     assert answer.status == 422
     assert answer.json()["code"] == "upstream_rejected"
+
+
+async def test_a_job_has_an_audit_entry_at_its_acceptance_and_one_at_its_end(api, support_desk, fault):
+    ticket = {"ticket": {"subject": "s", "comment": {"body": "b"}}}
+    done = await api.ended_job(await support_desk.submit("tickets", "create", ticket))
+    made = (await api.get(f"/api/v1/jobs/{done['id']}/result")).document()["result"]["id"]
+    await fault(method="POST", status=422, body={"error": "RecordInvalid"}, times=1)
+    refused = await api.ended_job(await support_desk.submit("tickets", "create", ticket))
+    await fault(method="POST", reset=True, times=1)
+    lost = await api.ended_job(await support_desk.submit("tickets", "create", ticket))
+    changed = await api.ended_job(
+        await support_desk.submit("tickets", "update", {"ticket_id": 15, "ticket": {"status": "open"}})
+    )
+
+    async def all_entries() -> list[Any]:
+        path = f"/api/v1/audit?connector_id={support_desk.record['id']}"
+        entries = [each for each in (await api.get(path)).document()["data"] if each["what"].startswith("tickets.")]
+        return entries if len(entries) == 8 else []
+
+    entries = await eventually(all_entries)
+    ends = [each for each in reversed(entries) if each["outcome"] != "accepted"]
+    assert [job["status"] for job in (done, refused, lost, changed)] == ["succeeded", "failed", "unknown", "succeeded"]
+    assert [each["outcome"] for each in ends] == ["succeeded", "failed", "unknown", "succeeded"]
+    assert [each["target"] for each in ends] == [str(made), None, None, "15"]
+    assert len({each["request_id"] for each in ends}) == 4
+    assert all(each["actor"]["id"] for each in ends)

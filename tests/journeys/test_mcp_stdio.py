@@ -9,6 +9,7 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from tests.harness.caller import CREDENTIALS
+from tests.harness.hostile_kinds import write_kind
 
 COMMAND = ["-m", "gateway", "mcp"]
 
@@ -78,6 +79,22 @@ def test_credentials_that_are_missing_are_named_with_their_variables():
 
     assert outcome.returncode == 2
     assert "SUPPORT_DESK_API_TOKEN" in outcome.stderr
+
+
+def test_a_kind_of_the_folders_in_the_environment_is_served_in_process(tmp_path):
+    write_kind(tmp_path, "fleet")
+
+    outcome = subprocess.run(
+        [sys.executable, *COMMAND, "--in-process", "fleet"],
+        env={"GATEWAY_SPECS": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert outcome.returncode == 2
+    assert "credentials are read from FLEET_API_KEY" in outcome.stderr
 
 
 def test_a_line_that_is_no_message_is_answered_and_the_next_one_served(running):

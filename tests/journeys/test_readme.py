@@ -58,6 +58,7 @@ async def test_an_example_runs_as_it_stands(running, place, title, language, cod
 
     assert b'"error"' not in output
     assert b"'error'" not in output
+    assert b"None" not in output.split()
     assert output.strip()
 
 

@@ -32,6 +32,16 @@ actions:
 """
 
 
+def test_every_download_takes_a_range():
+    downloads = [
+        operation for kind in CATALOG.kinds.values() for operation in kind.operations.values() if operation.is_download
+    ]
+    without = [str(each) for each in downloads if "range_header" not in each.action.params]
+
+    assert len(downloads) > 10
+    assert without == []
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The small kind as a folder of files."""

@@ -48,7 +48,19 @@ PARENT = {"entity": "shipments", "params": {"parent_id": "id"}}
         ({"incremental": {"style": "cursor"}}, "needs `param`"),
         ({"incremental": {"style": "cursor", "param": "a", "end": "dun"}}, "dun is not a member"),
         ({"incremental": {"style": "end_time", "param": "a", "end": "b"}, "paging": None}, "needs one"),
-        ({"incremental": {"style": "window", "field": "a"}}, "searches for changes there"),
+        ({"incremental": {"style": "window", "field": "a"}}, "the style window reads changes there"),
+        ({"incremental": {"style": "log", "param": "a", "position": "b"}}, "needs `start`"),
+        (
+            {
+                "incremental": {
+                    "style": "log",
+                    "param": "a",
+                    "position": "b",
+                    "start": {"operation": "a.b", "value": "c"},
+                }
+            },
+            "there is no operation a.b",
+        ),
         ({"rule": "query_pgae"}, "there is no rule query_pgae; did you mean query_page?"),
         ({"server": "https://x.example.org"}, "x.example.org is not among the hosts"),
         ({"verify_param": "id"}, "id is not a param of get"),

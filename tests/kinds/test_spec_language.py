@@ -7,12 +7,14 @@ from pathlib import Path
 import jsonschema_rs
 import pytest
 import yaml
+from pydantic import ValidationError
 
 from gateway.contract.kinds import PagingStyle
 from gateway.errors import InvalidParams, UnknownConnectorType
 from gateway.kinds.editor_schema import editor_schema, editor_schema_text, members_at
 from gateway.kinds.lint.kind import lint
 from gateway.kinds.loading import load_catalog, load_kind, shipped_specs, spec_folders
+from gateway.kinds.paging import Paging
 from gateway.kinds.params import validated
 from gateway.kinds.requests import ParamStyle
 from gateway.kinds.rule_names import RULE_NAMES
@@ -22,6 +24,7 @@ from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.rules import RULES
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
+from tests.harness.hostile_kinds import write_kind
 
 PAGE = (shipped_specs() / "README.md").read_text("utf-8")
 EXAMPLE = dict(re.findall(r"```yaml\n(?:# yaml-language-server.*\n)?# ([\w/.-]+\.yaml) .*\n((?:.*\n)*?)```", PAGE))
@@ -191,7 +194,7 @@ def test_members_are_known_at_every_place():
 MISTAKES = [
     # what cannot be loaded
     (CONNECTOR, "kind: parcel-tracking", "kind: [", 3, "not YAML"),
-    (CONNECTOR, "health_check: shipments.list\n", "", 1, "health_check: is missing; add it"),
+    (CONNECTOR, "title: Parcel tracking\n", "", 1, "title: is missing; add it"),
     (CONNECTOR, "scheme: bearer", "scheme: token", 12, "'bearer', 'basic' or 'api_key'"),
     (CONNECTOR, "server: https", "sever: https", 5, "sever: is not a known member; did you mean server?"),
     (SHIPMENTS, "    effect: write\n", "", 28, "is missing; say what running it twice would do"),
@@ -258,16 +261,27 @@ MISTAKES = [
         3,
         "'Post' appears twice",
     ),
-    (CONNECTOR, "health_check: shipments.list", "health_check: shipment.list", 28, "did you mean shipments.list?"),
-    (CONNECTOR, "health_check: shipments.list", "health_check: shipments.get", 28, "without required params"),
+    (CONNECTOR, "health_check: shipments.list", "health_check: shipment.list", 29, "did you mean shipments.list?"),
+    (CONNECTOR, "health_check: shipments.list", "health_check: shipments.get", 29, "requires shipment_id"),
+    (CONNECTOR, "health_check: shipments.list", "health_check: shipments.create", 29, "must be a read"),
+    (CONNECTOR, "health_check: shipments.list", "health_check_params: {limit: 1}", 29, "without `health_check`"),
+    (
+        CONNECTOR,
+        "health_check: shipments.list",
+        "health_check: shipments.list\nhealth_check_params: {limit: 0}",
+        30,
+        "would be refused",
+    ),
     (CONNECTOR, "    token: api_key", "    token: key", 10, "uses key, which is not among its credentials"),
+    (CONNECTOR, "    token: api_key\n", "", 10, "is missing; name the credential that is sent"),
+    (CONNECTOR, '"2026-01"', '"{versoin}"', 16, "needs {versoin}, which is not in the environment"),
     (CONNECTOR, ", secret: true", "", 14, "mark each secret field with `secret: true`"),
     (CONNECTOR, "https://{account}", "https://{acount}", 5, "did you mean account?"),
     (CONNECTOR, '"*.parcels.example.com"', "api.example.com", 5, "add it to `hosts`"),
     (CONNECTOR, "server: https", "server: http", 5, "must be an https URL"),
     (CONNECTOR, "hosts:", "server_with: {acount: https://x.parcels.example.com}\nhosts:", 6, "did you mean account?"),
     (CONNECTOR, "hosts:", "server_with: {account: https://x.parcels.example.com}\nhosts:", 6, "`required: false`"),
-    (CONNECTOR, "meta: {next_cursor:", "meta: {following:", 25, "next_cursor is not a member of `meta`"),
+    (CONNECTOR, "meta: {next_cursor:", "meta: {following:", 26, "next_cursor is not a member of `meta`"),
     (
         CONNECTOR,
         "  message: [error.message]",
@@ -279,21 +293,21 @@ MISTAKES = [
         CONNECTOR,
         "health_check:",
         "definitions: {unit: {type: string}}\nhealth_check:",
-        28,
+        29,
         "nothing refers to it; remove it",
     ),
     (
         CONNECTOR,
         "health_check:",
         "oauth: {authorization_url: 'https://x', token_url: 'https://a.parcels.example.com'}\nhealth_check:",
-        28,
+        29,
         "no authentication method has `oauth: true`",
     ),
     (
         CONNECTOR,
         "health_check:",
         "oauth: {authorization_url: 'https://{acount}.x', token_url: 'https://a.parcels.example.com'}\nhealth_check:",
-        28,
+        29,
         "needs {acount}, which is not in the environment; did you mean account?",
     ),
     (
@@ -301,7 +315,7 @@ MISTAKES = [
         "health_check:",
         "oauth: {authorization_url: 'https://{account}.x', token_url: 'https://a.parcels.example.com', "
         "outputs: {account: a}}\nhealth_check:",
-        28,
+        29,
         "needs {account}, which is known only after the first token",
     ),
     (
@@ -315,15 +329,22 @@ MISTAKES = [
         CONNECTOR,
         "health_check:",
         "deprecations: [{path: /v1, sunset: 2027-01-01}]\nhealth_check:",
-        28,
+        29,
         "no request's path begins with /v1",
     ),
     (
         CONNECTOR,
         "health_check:",
-        "deprecations: [{path: /v2}]\nhealth_check:",
-        28,
-        "add the day on which it is switched off",
+        "deprecations: [{deprecated: 2027-01-01}]\nhealth_check:",
+        29,
+        "is about either a `path` or `operations`",
+    ),
+    (
+        CONNECTOR,
+        "health_check:",
+        "deprecations: [{operations: [parcel.list]}]\nhealth_check:",
+        29,
+        "parcel.list is no operation",
     ),
     (
         CONNECTOR,
@@ -343,8 +364,15 @@ MISTAKES = [
         "is not the name of a header",
     ),
     (CONNECTOR, "    next: next_cursor\n", "", 21, "the style cursor needs `next`"),
-    (CONNECTOR, "next_cursor: paging.next}", "next_cursor: $head.x}", 26, "is not a path in a response"),
+    (CONNECTOR, "next_cursor: paging.next}", "next_cursor: $head.x}", 27, "is not a path in a response"),
     (CONNECTOR, "    style: cursor\n", "    style: cursor\n    first: 1\n", 23, "belongs to page and offset"),
+    (CONNECTOR, "order: stable", "order: sorted", 25, "must be `stable`, `unknown` or `{by_time: …}`"),
+    (CONNECTOR, "order: stable", "order: {by_name: x}", 25, "by_time: is missing; add it"),
+    (CONNECTOR, "order: stable", "max_pages: 9", 25, "it belongs to page and link"),
+    (CONNECTOR, "order: stable", "beyond: use the export", 25, "has no effect without `max_pages` or `max_records`"),
+    (CONNECTOR, "order: stable", "has_more: more", 25, "more is not a member of `meta`"),
+    (CONNECTOR, "    param: cursor\n", "", 21, "the style cursor needs `param`"),
+    (CONNECTOR, "    order", "    short_page: in the guide\n    order", 25, "short_page"),
     (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title appears twice"),
     # entities
     (SHIPMENTS, "description: One shipment by id.", "description: '~'", 22, "has no words; write one sentence"),
@@ -353,7 +381,7 @@ MISTAKES = [
     (SHIPMENTS, "delivered: boolean\n", "delivered: bool\n", 6, "'bool' is not a type"),
     # operations
     (SHIPMENTS, "effect: write", "effect: read", 30, "it changes something"),
-    (SHIPMENTS, "effect: read", "effect: write", 11, "a GET changes nothing"),
+    (SHIPMENTS, "effect: read", "effect: idempotent", 11, "a GET changes nothing"),
     (SHIPMENTS, "records: shipments\n    paging: cursor", "record: shipments", 9, "a list returns records"),
     (SHIPMENTS, "    required: [shipment_id]\n", "", 25, "must be among `required`"),
     (SHIPMENTS, "reference: {type: string, as", "reference: {type: string, in: path, as", 18, "has no {reference}"),
@@ -428,7 +456,7 @@ def test_a_name_with_a_prefix_needs_one_on_both_sides(example):
     text = EXAMPLE[CONNECTOR] + "property_names: {'crm_*': hs_}\n"
     (example / "connector.yaml").write_text(text, "utf-8")
 
-    assert errors(example) == ["connector.yaml:29: property_names.crm_*: crm_* and hs_ must both end with * or neither"]
+    assert errors(example) == ["connector.yaml:30: property_names.crm_*: crm_* and hs_ must both end with * or neither"]
 
 
 def test_a_folder_without_a_connector_is_an_error(tmp_path):
@@ -447,7 +475,12 @@ ALL_AT_ONCE = [
     (CONNECTOR, "required: true", "required: perhaps", "required: is 'perhaps'; write true or false"),
     (CONNECTOR, "    size: limit\n", "    size: [limit]\n", "size: is ['limit']; write text; put it between quotes"),
     (CONNECTOR, "requests: 600", "requests: many", "requests: is 'many'; write a whole number, such as 10"),
-    (CONNECTOR, "health_check: shipments.list\n", "", "health_check: is missing; add it"),
+    (
+        CONNECTOR,
+        "description: Read shipments of a parcel service and announce new ones.\n",
+        "",
+        "description: is missing; add it",
+    ),
     (
         SHIPMENTS,
         "    effect: read\n",
@@ -505,6 +538,25 @@ def test_a_file_that_refers_to_itself_is_refused(example, text):
     assert any(each.startswith("loops.yaml:") for each in errors(example))
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("address: https://api.parcels.example.com", None),  # `headers` is the nearest name, and holds no text
+        ("header: {X-Version: one}", "headers"),
+        ("sinonyms: [parcels]", "synonyms"),
+        ("sinonyms: {a: b}", None),
+    ],
+)
+def test_an_unknown_member_is_one_error_whose_guess_fits_its_value(tmp_path, written, meant):
+    connector = write_kind(tmp_path, "parcels") / "connector.yaml"
+    connector.write_text(re.sub(r"synonyms:\n- .*", written, connector.read_text("utf-8")), "utf-8")
+    expected = f"did you mean {meant}?" if meant else "known: application, authentication, "
+
+    [found] = errors(connector.parent)
+
+    assert f"{written.partition(':')[0]}: is not a known member; {expected}" in found
+
+
 def test_a_kind_with_errors_is_not_served_and_the_others_are(example):
     text = EXAMPLE[SHIPMENTS].replace("effect: read", "effect: reads", 1)
     (example / "shipments.yaml").write_text(text, "utf-8")
@@ -529,3 +581,50 @@ def test_a_later_folder_replaces_a_kind_even_if_it_has_errors(example):
     assert list(replaced.kind("support-desk").spec.entities) == ["shipments"]
     assert "support-desk" in refused.refused
     assert "support-desk" not in refused.kinds
+
+
+def test_every_list_with_pages_declares_its_order(example):
+    text = EXAMPLE[CONNECTOR].replace("    order: stable\n", "")
+    (example / "connector.yaml").write_text(text, "utf-8")
+
+    missing = "paging: declares no `order`; write `stable`, `unknown` or {by_time: …} here or in cursor"
+    assert errors(example) == [
+        f"shipments.yaml:14: actions.list.{missing}",
+        f"shipments.yaml:51: search.sync.{missing}",
+    ]
+
+    listed = EXAMPLE[SHIPMENTS].replace("paging: cursor", "paging: cursor\n    order: {by_time: at, since: since}")
+    (example / "shipments.yaml").write_text(listed, "utf-8")
+
+    [found] = errors(example)
+    assert found.startswith("shipments.yaml:15: actions.list.order.since: since is not among the params")
+
+
+@pytest.mark.parametrize(("type_", "is_counted"), [("integer", True), ("[integer, 'null']", True), ("string", False)])
+@pytest.mark.parametrize("style", ["page", "offset"])
+def test_a_counted_param_takes_integers(example, style, type_, is_counted):
+    connector = EXAMPLE[CONNECTOR].replace("style: cursor", f"style: {style}")
+    connector = connector.replace("    next: next_cursor\n    meta: {next_cursor: paging.next}\n", "")
+    (example / "connector.yaml").write_text(connector, "utf-8")
+    shipments = EXAMPLE[SHIPMENTS].replace("cursor: {type: string,", f"cursor: {{type: {type_},")
+    (example / "shipments.yaml").write_text(shipments, "utf-8")
+
+    expected = [] if is_counted else [f"the style {style} counts it; write `type: integer`"]
+    assert [each for each in errors(example) if not any(words in each for words in expected)] == []
+    assert len(errors(example)) == len(expected)
+
+
+@pytest.mark.parametrize(
+    ("members", "said"),
+    [
+        ({}, "needs what looks like paging"),
+        ({"param": "page"}, None),
+        ({"next": "more", "meta": {"more": "more"}}, None),
+    ],
+)
+def test_a_list_whose_paging_is_unknown_names_what_looks_like_it(members, said):
+    if said is None:
+        assert not Paging.model_validate({"style": "unknown", **members}).is_counted
+        return
+    with pytest.raises(ValidationError, match=said):
+        Paging.model_validate({"style": "unknown", **members})

@@ -7,7 +7,14 @@ import pytest
 from gateway.errors import ReauthorizationRequired
 from gateway.kinds.catalog import Kind
 from gateway.kinds.describe import kind_summary
-from gateway.kinds.sunsets import all_sunsets, call_sunsets, described_sunset, explain_refusal, sunset_headers
+from gateway.kinds.sunsets import (
+    all_sunsets,
+    call_sunsets,
+    described_sunset,
+    explain_refusal,
+    sunset_headers,
+    undated_deprecations,
+)
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()
@@ -44,6 +51,37 @@ def test_a_deprecated_path_concerns_the_calls_to_it():
 
     assert (ending.path, ending.sunset) == ("/crm/v3/objects", date(2027, 9, 1))
     assert sunset_headers([ending])["Sunset"] == "Wed, 01 Sep 2027 00:00:00 GMT"
+
+
+@pytest.mark.parametrize(
+    ("kind", "entity", "action", "since", "replacement"),
+    [
+        ("shopify", "products", "list", "@1711929600", "the GraphQL Admin API"),
+        ("confluence", "child_pages", "list", None, "/wiki/api/v2/pages/{page_id}/direct-children"),
+        ("sentry", "issues", "list", None, "issues.api_search"),
+        ("github", "project_items", "list", None, "an alias for each field of another type"),
+        ("github", "tags", "get", None, "an alias for each field of another type"),
+    ],
+)
+def test_a_deprecation_without_a_day_is_told(kind, entity, action, since, replacement):
+    spec, operation = CATALOG.kind(kind).spec, CATALOG.kind(kind).operation(entity, action)
+
+    [found] = call_sunsets(spec, None, operation.path, str(operation))
+    headers = operation.sunset_headers[None]
+
+    assert (found.replacement, found.sunset) == (replacement, None)
+    assert (headers.get("Deprecation"), "Sunset" in headers) == (since, False)
+    assert headers["Link"] == f'<{found.documentation_url}>; rel="deprecation"'
+    assert any(replacement in sentence for sentence in undated_deprecations(spec))
+    assert list(all_sunsets(spec)) == []
+
+
+def test_other_operations_of_these_kinds_are_not_deprecated():
+    for kind, entity, action in (("github", "tags", "list"), ("shopify", "products", "create")):
+        operation = CATALOG.kind(kind).operation(entity, action)
+        is_deprecated = any(str(operation) in each.operations for each in CATALOG.kind(kind).spec.deprecations)
+
+        assert bool(operation.sunset_headers[None]) is is_deprecated
 
 
 def test_a_switched_deprecation_sends_calls_to_the_replacement():

@@ -44,7 +44,16 @@ def test_a_member_that_a_caller_named_is_cut_to_a_bounded_length():
 
 @pytest.mark.parametrize(
     ("result", "id_"),
-    [(b'{"id":42,"subject":"x"}', "42"), (b'{"id":"ab-1"}', "ab-1"), (b'{"ok":true}', None), (b"[1]", None)],
+    [
+        (b'{"id":42,"subject":"x"}', "42"),
+        (b'{"id":"ab-1"}', "ab-1"),
+        (b'{"ok":true}', None),
+        (b"[1]", None),
+        (rb'{"id":7,"subject":"cut \ud83d","value":1e400}', "7"),
+        (rb'{"id":"a\u0000b\ud83d"}', "a\ufffdb\ufffd"),
+        (b'{"id":{"a":1e400}}', None),
+        (b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}", None),
+    ],
 )
 def test_the_id_of_a_created_record_is_read_from_its_answer(result: bytes, id_: str | None):
     assert created_id(msgspec.Raw(result)) == id_

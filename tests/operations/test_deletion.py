@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 from msgspec.structs import replace
 
-from gateway.access.audit.log import Audit
+from gateway.access.audit.log import Audit, EntryFilter
 from gateway.access.request_log.log import RequestLog
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorRecord, NewConnector
@@ -29,6 +29,7 @@ from gateway.jobs.stored_files.blobs import FolderBlobs
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.wakeup import Wakeup
 from gateway.operations.deletion import Deletion
+from gateway.upstream.run_context import Effects
 from tests.connectors.consent.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
 from tests.harness.waiting import eventually
 from tests.jobs.conftest import UNSEALED
@@ -125,7 +126,7 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
             audit=Audit(database),
             database=database,
             connectors=world.connectors,
-            access=ConnectorAccess(world.connectors, world.identity),
+            access=ConnectorAccess(world.connectors, world.identity, world.catalog),
             identity=world.identity,
             jobs=jobs,
             job_removal=JobRemoval(database, RETENTION, UNSEALED),
@@ -231,6 +232,30 @@ async def test_a_write_that_was_out_ends_unknown(setting: Setting) -> None:
     error = ended.error or {}
     assert (error["code"], error["outcome"], error["safe_to_retry"]) == ("outcome_unknown", "unknown", False)
     assert set(error["known"]) == {"request_sent", "sent_at"}
+
+
+@pytest.mark.parametrize("is_canceled", [False, True], ids=["waiting", "canceled before"])
+@pytest.mark.parametrize("is_open", [False, True], ids=["all ended", "one under way"])
+async def test_partly_done_work_that_waits_ends_with_what_is_known(
+    setting: Setting, is_open: bool, is_canceled: bool
+) -> None:
+    record = await setting.connector()
+    job = await setting.running(record)
+    await setting.world.sql("UPDATE jobs SET effect = 'write' WHERE id = $1", job.id)
+    effects = Effects(known={"items": 100, "items_done": 40}, is_open=is_open, summary="40 of 100 done")
+    await setting.leases.checkpoint(job, effects.document(), {})
+    await setting.leases.defer(job, 3600, "limited")
+    await setting.world.sql("UPDATE jobs SET cancel_requested = $2 WHERE id = $1", job.id, is_canceled)
+
+    await setting.carry_out(await setting.deletion.delete_connector(setting.world.caller, record.id))
+
+    ended = await setting.jobs.get(record.organization_id, job.id)
+    assert ended.status is (JobStatus.UNKNOWN if is_open else JobStatus.CANCELED)
+    assert ended.error is not None
+    assert (ended.error["known"]["items"], ended.error["known"]["items_done"]) == (100, 40)
+    assert ended.error["safe_to_retry"] is False
+    (end,) = await Audit(setting.world.database).find(record.organization_id, EntryFilter(outcome=ended.status.value))
+    assert end.connector_id == record.id
 
 
 async def test_a_result_of_a_deleted_connector_has_expired(setting: Setting) -> None:

@@ -22,7 +22,7 @@ from tests.connectors.consent.conftest import KEY, World, catalog, opening, serv
 #: members in which a retry differs: its own id and data key, the call that asks for it, and that a caller waits for it
 OWN = {"id", "client_id", "request_id", "is_background", "wrapped_key", "traceparent"}
 #: members of the first job that its row has, and no look-up reads
-UNREAD = {"callback", "token_hash"}
+UNREAD = {"token_hash"}
 #: members of a new job that are read again
 SHARED = [name for name in NewJob.__struct_fields__ if name in StoredJob.__struct_fields__]
 DEFAULTS = {
@@ -59,7 +59,9 @@ async def test_a_retry_has_every_member_of_the_job_but_its_own(control: JobContr
         is_background=True,
         labels={"label": "l"},
         request_id="r-1",
+        callback=UUID(int=2),
         find_by="a list",
+        target="42",
         traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     )
     job = (await control.jobs.accept(new)).job

@@ -1,5 +1,6 @@
 """A kind that the sandbox simulates from its spec alone: credentials, paging, writes and errors."""
 
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -48,8 +49,22 @@ async def playing(
 
 
 STYLES: dict[str, dict[str, Any]] = {
-    "page": {"style": "page", "param": "after", "size": "size"},
-    "page from zero": {"style": "page", "param": "after", "size": "size", "first": 0},
+    "page": {"style": "page", "param": "after", "size": "size", "total_pages": "n", "meta": {"n": "@.pages"}},
+    "page from zero": {
+        "style": "page",
+        "param": "after",
+        "size": "size",
+        "first": 0,
+        "end": "e",
+        "meta": {"e": "last"},
+    },
+    "page of a stated size": {
+        "style": "page",
+        "param": "after",
+        "size": "size",
+        "stated_size": "limit",
+        "meta": {"limit": "limit"},
+    },
     "page by link": {"style": "page", "param": "after", "size": "size", "next": "n", "meta": {"n": "$link.next"}},
     "offset": {"style": "offset", "param": "after", "size": "size", "total": "total", "meta": {"total": "@.total"}},
     "last id": {"style": "last_id", "param": "after", "size": "size", "has_more": "more", "meta": {"more": "more"}},
@@ -377,3 +392,19 @@ def _listings(kind: Kind) -> list[Operation]:
     assert source is not None
     assert source.removed is not None
     return [source.everything.operation, source.removed.operation]
+
+
+async def test_texts_have_values_of_their_examples_and_formats():
+    entity = yaml.safe_load(GADGETS)
+    entity["fields"] = {
+        "id": "string",
+        "state": {"type": "string", "examples": ["open"]},
+        "contact": {"type": "string", "format": "email"},
+        "due": {"type": "string", "format": "date"},
+    }
+    async with playing(entities={"gadgets": entity}) as connector:
+        record = (await connector.execute("gadgets", "list")).decoded()[0]
+
+    assert record["state"] == "open"
+    assert "@" in record["contact"]
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", record["due"])

@@ -7,7 +7,8 @@ from gateway.upstream.responses import OperationResult, UpstreamResponse
 
 def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     """The answer of a success; raises what a failure means."""
-    error = responses.failure(operation.spec.failure, response)
+    spec = operation.spec
+    error = responses.failure(spec.failure, response, limits=spec.rate_limit.allowances)
     if error is not None:
         raise error
     return responses.read(operation, response)

@@ -100,6 +100,11 @@ def test_lists_are_written_in_a_form_as_the_param_says(style, value, form):
             {"t": "y"},
             b'{"body":{"format":"x","value":"y"}}',
         ),
+        ({"request_body": "on", "params": {"on": {"type": "boolean"}}}, {"on": False}, b"false"),
+        ({"request_body": "n", "content_type": "text/json", "params": {"n": {"type": "number"}}}, {"n": 1.5}, b"1.5"),
+        ({"request_body": "list", "content_type": "text/json", "params": {"list": {}}}, {"list": ["a"]}, b'["a"]'),
+        ({"content_type": "text/json; charset=utf-8", "params": {"a": {}}}, {"a": [True]}, b'{"a":[true]}'),
+        ({"content_type": "model/gltf+json", "params": {"a": {}}}, {"a": None}, b'{"a":null}'),
         ({"request_body": "text", "content_type": "text/plain"}, {"text": "ü"}, "ü".encode()),
         (
             {

@@ -107,7 +107,7 @@ async def test_credentials_are_renewed_once_and_no_more(wire, connect, renewals,
         await connector.execute("things", "act")
 
     assert tokens(wire.received) == sent
-    assert connector.session.authorizer.refusals == ["the application answered 401"]
+    assert connector.session.authorizer.refusals == ["the application answered 401: expired"]
 
 
 @pytest.mark.usefixtures("skipped_pauses")

@@ -68,17 +68,18 @@ def connect(wire: Wire, transport) -> Connect:
     def connected(
         download: dict[str, Any] = IN_RECORD,
         path: str = "/things/{id}",
+        method: str = "GET",
         timeout: float = 60,
         transport: Transport = transport,
         **spec: Any,
     ) -> UpstreamConnector:
         action = {
             "timeout": timeout,
-            "request": f"GET {path}",
-            "effect": "read",
+            "request": f"{method} {path}",
+            "effect": "read" if method == "GET" else "write",
             "description": "Downloads.",
             "download": download,
-            "params": {"id": {"type": "integer"}, "range_header": {"type": "string", "in": "header", "as": "Range"}},
+            "params": {"id": {"type": "integer"}},
             "required": ["id"],
         }
         entities = {"things": {"description": "Things.", "actions": {"download": action}}}
@@ -413,6 +414,36 @@ async def test_the_range_goes_with_the_file_and_not_with_its_record(wire, connec
     assert ["Range: bytes=2-3" in head for head in wire.received] == [False, True]
 
 
+@pytest.mark.parametrize(
+    ("said", "status", "body"),
+    [(part(2, b"23"), 206, b"23"), (answer(BYTES), 206, b"23"), (chunked(BYTES), 200, BYTES)],
+)
+async def test_a_download_by_post_sends_its_body_and_takes_a_range(wire, connect, said, status, body):
+    wire.says(said)
+    connector = connect({}, "/export", "POST")
+
+    async with connector.download("things", {"id": 7, "range_header": "bytes=2-3"}) as file:
+        got = await file.read()
+
+    [head] = wire.received
+    assert head.startswith("POST /v1/export HTTP/1.1")
+    assert ("Content-Length: 8" in head, "Range: bytes=2-3" in head) == (True, True)  # {"id":7}
+    assert (file.status, got) == (status, body)
+
+
+@pytest.mark.parametrize(
+    ("status", "method"), [("302 Found", "GET"), ("303 See Other", "GET"), ("307 Temporary Redirect", "POST")]
+)
+async def test_a_redirected_download_by_post_keeps_its_method_if_the_status_says_so(wire, connect, status, method):
+    wire.says(redirect("/files/7", status), answer(BYTES))
+
+    async with connect({}, "/export", "POST").download("things", {"id": 7}) as file:
+        got = await file.read()
+
+    assert (wire.received[1].split(" ")[0], got) == (method, BYTES)
+    assert ("Content-Type: application/json" in wire.received[1]) is (method == "POST")
+
+
 async def test_two_ranges_that_differ_are_refused(wire, connect):
     with pytest.raises(ConflictingRange):
         async with connect().download("things", {"id": 7, "range_header": "bytes=2-3"}, range_header="bytes=4-5"):
@@ -431,6 +462,7 @@ async def test_a_range_that_the_application_wrongly_refuses_is_cut_out_of_the_wh
 
 
 GZIPPED = gzip.compress(BYTES, mtime=0)
+SMALLER = gzip.compress(BYTES * 100, mtime=0)
 
 
 @pytest.mark.parametrize(
@@ -491,6 +523,9 @@ async def test_a_file_that_contradicts_its_record_or_itself_is_no_file(wire, con
         (0, answer(b""), b""),
         (0, unframed(b""), b""),
         (10, answer(GZIPPED, "200 OK", "Content-Encoding: gzip"), GZIPPED),
+        (len(GZIPPED), answer(GZIPPED, "200 OK", "Content-Encoding: gzip"), GZIPPED),
+        (len(GZIPPED), chunked(GZIPPED, "Content-Encoding: gzip"), GZIPPED),
+        (len(SMALLER), chunked(SMALLER, "Content-Encoding: gzip"), SMALLER),
         (20, chunked(GZIPPED * 2, "Content-Encoding: gzip"), GZIPPED * 2),
         (10, answer(zlib.compress(BYTES), "200 OK", "Content-Encoding: deflate"), zlib.compress(BYTES)),
     ],
@@ -521,3 +556,14 @@ async def test_an_application_that_falls_silent_within_the_file_is_a_timeout(wir
     async with Transport(EgressPolicy.of([wire.origin]), idle=0.2) as impatient:
         with pytest.raises(UpstreamTimeout, match="fell silent"):
             await read(connect(transport=impatient))
+
+
+async def test_a_file_may_be_the_answer_to_a_post_and_its_redirect_is_a_get(wire, connect):
+    wire.says(redirect(f"{wire.origin}/made/1"), answer(BYTES))
+    connector = connect({}, "/things/export", method="POST")
+
+    async with connector.download("things", {"id": 7}) as file:
+        assert b"".join([chunk async for chunk in file]) == BYTES
+
+    assert [head.split(" ")[0] for head in wire.received] == ["POST", "GET"]
+    assert "Content-Length: 8" in wire.received[0]

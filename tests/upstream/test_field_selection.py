@@ -6,6 +6,7 @@ import pytest
 from gateway.errors import InvalidParams
 from gateway.upstream.field_selection import FieldSelection, ensure_declared, selected
 from gateway.upstream.responses import OperationResult
+from tests.harness.blocked_loop import never_blocked
 
 TICKET = {
     "id": 1,
@@ -19,10 +20,10 @@ def answered(document: object) -> OperationResult:
     return OperationResult(result=msgspec.Raw(msgspec.json.encode(document)), meta={"next_page": 2})
 
 
-def test_an_answer_without_wishes_is_passed_on_byte_for_byte():
+async def test_an_answer_without_wishes_is_passed_on_byte_for_byte():
     answer = OperationResult(result=msgspec.Raw(b'[ {"id" : 1.0} ]'), meta={"next_page": 2})
 
-    assert selected(answer, FieldSelection()) is answer
+    assert (await selected(answer, FieldSelection())) is answer
 
 
 @pytest.mark.parametrize(
@@ -38,8 +39,8 @@ def test_an_answer_without_wishes_is_passed_on_byte_for_byte():
         (["nothing", "via.nothing"], {"via": {}}),
     ],
 )
-def test_selected_fields_are_all_that_is_kept(paths, kept):
-    assert selected(answered(TICKET), FieldSelection(select_fields=paths)).decoded() == kept
+async def test_selected_fields_are_all_that_is_kept(paths, kept):
+    assert (await selected(answered(TICKET), FieldSelection(select_fields=paths))).decoded() == kept
 
 
 @pytest.mark.parametrize(
@@ -51,31 +52,31 @@ def test_selected_fields_are_all_that_is_kept(paths, kept):
         (["nothing", "via.nothing", "id.deeper"], TICKET),
     ],
 )
-def test_excluded_fields_are_all_that_is_left_out(paths, left):
-    assert selected(answered(TICKET), FieldSelection(exclude_fields=paths)).decoded() == left
+async def test_excluded_fields_are_all_that_is_left_out(paths, left):
+    assert (await selected(answered(TICKET), FieldSelection(exclude_fields=paths))).decoded() == left
 
 
-def test_what_is_both_selected_and_excluded_is_left_out():
+async def test_what_is_both_selected_and_excluded_is_left_out():
     shape = FieldSelection(select_fields=["id", "via"], exclude_fields=["via.source"])
 
-    assert selected(answered(TICKET), shape).decoded() == {"id": 1, "via": {"channel": "email"}}
+    assert (await selected(answered(TICKET), shape)).decoded() == {"id": 1, "via": {"channel": "email"}}
 
 
-def test_wishes_reach_every_record_of_a_list_and_leave_its_meta():
-    answer = selected(answered([TICKET, TICKET, "not a record", None]), FieldSelection(select_fields=["id"]))
+async def test_wishes_reach_every_record_of_a_list_and_leave_its_meta():
+    answer = await selected(answered([TICKET, TICKET, "not a record", None]), FieldSelection(select_fields=["id"]))
 
     assert answer.decoded() == [{"id": 1}, {"id": 1}, "not a record", None]
     assert answer.meta == {"next_page": 2}
 
 
-def test_a_limit_cuts_a_list_that_the_application_does_not_page():
-    assert selected(answered([1, 2, 3]), FieldSelection(limit=2)).decoded() == [1, 2]
+async def test_a_limit_cuts_a_list_that_the_application_does_not_page():
+    assert (await selected(answered([1, 2, 3]), FieldSelection(limit=2))).decoded() == [1, 2]
 
 
-def test_truncation_cuts_long_texts_wherever_they_are_and_says_so():
+async def test_truncation_cuts_long_texts_wherever_they_are_and_says_so():
     document = {"body": "x" * 1001, "deep": [{"body": "y" * 5000}], "short": "z" * 1000}
 
-    cut = selected(answered(document), FieldSelection(skip_truncation=False)).decoded()
+    cut = (await selected(answered(document), FieldSelection(skip_truncation=False))).decoded()
 
     assert cut["body"] == "x" * 1000 + "… [truncated]"
     assert cut["deep"] == [{"body": "y" * 1000 + "… [truncated]"}]
@@ -109,3 +110,33 @@ def test_fields_that_no_record_has_are_named_with_the_nearest(selection, faults)
         ensure_declared(selection, "tickets.list", known)
 
     assert {fault.pointer: fault.message for fault in refused.value.faults} == faults
+
+
+SMALL = b'{"id":1,"a":{"b":[{"c":1}]}}'
+
+
+@pytest.mark.parametrize(
+    ("result", "selection"),
+    [
+        (b"[" + b",".join([SMALL] * 100_000) + b"]", FieldSelection(["id", "a.b.c"])),
+        (b"[" + b",".join([SMALL] * 20_000) + b"]", FieldSelection([f"a.f{n}" for n in range(300)])),
+        (b"[" + b",".join([SMALL] * 20_000) + b"]", FieldSelection(None, [f"a.b.f{n}" for n in range(300)])),
+        (b'{"a":[' + b",".join([SMALL] * 100_000) + b"]}", FieldSelection(["a.a.b.c"])),
+        (b"[" + b",".join([SMALL] * 100_000) + b"]", FieldSelection(skip_truncation=False)),
+    ],
+    ids=["small records", "many paths", "many excluded paths", "one large record", "truncation"],
+)
+async def test_a_selection_from_a_large_answer_does_not_hold_the_loop(result: bytes, selection: FieldSelection):
+    with never_blocked():
+        answer = await selected(OperationResult(result=msgspec.Raw(result)), selection)
+
+    assert answer.decoded()
+
+
+async def test_a_path_is_taken_once_however_it_is_written():
+    assert (await selected(answered({"a": {"b": 1, "c": 2}}), FieldSelection(["a.b", "a", "a.c"]))).decoded() == {
+        "a": {"b": 1, "c": 2}
+    }
+    assert (await selected(answered({"a": {"b": 1, "c": 2}}), FieldSelection(None, ["a.b", "a.b.x"]))).decoded() == {
+        "a": {"c": 2}
+    }

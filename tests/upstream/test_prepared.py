@@ -21,7 +21,7 @@ MORE, END = b'{"things": [], "next_page": "https://x/things?page=3"}', b'{"thing
         (PAGED, {"limit": 2}, MORE, {"per_page": 2, "page": 3}),
         (PAGED, {"limit": "25"}, MORE, {"page": 3}),
         (PAGED, {}, END, None),
-        (PAGED, {"page": 100}, b'{"things": [], "next_page": "https://x/things?page=101"}', {"page": 101}),
+        (PAGED, {"page": 100}, b'{"things": [], "next_page": "https://x/things?page=101"}', None),
         (CURSORED, {}, b'{"things": [], "paging": {"next": "c"}, "more": true}', {"after": "c"}),
         (CURSORED, {"after": "b"}, b'{"things": [], "paging": {"next": "c"}, "more": false}', None),
         (PLAIN, {}, b'{"things": []}', None),

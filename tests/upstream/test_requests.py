@@ -1,5 +1,7 @@
 """Params into requests: where each lands on the wire, and that no value can leave its place."""
 
+from typing import Any
+
 import msgspec
 import pytest
 from yarl import URL
@@ -8,7 +10,9 @@ from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, InvalidCredentials, InvalidParams, UpstreamInvalidResponse
 from gateway.upstream.encoding import upstream_segment
 from gateway.upstream.prepared import PreparedCall, effect_of
+from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest, base_address, checked_environment, relocated
+from gateway.upstream.session import UpstreamSession
 from tests.kinds.small_kind import small_operation
 
 ORIGIN = "https://api.example.com"
@@ -216,6 +220,51 @@ def test_an_id_of_the_applications_stays_one_segment(value):
 def test_what_cannot_be_a_segment_is_no_id(value):
     with pytest.raises(UpstreamInvalidResponse):
         upstream_segment(small_operation(), value)
+
+
+ACCOUNT = {"account": {"description": "account", "type": "text"}, "site": {"description": "site", "required": False}}
+PLACED = small_operation(
+    {
+        "request": "GET /things",
+        "params": ANY,
+        "constant_query": {"of": "{account}"},
+        "headers": {"X-Of": "a/{account}"},
+    },
+    environment=ACCOUNT,
+    headers={"X-Version": "1"},
+)
+
+
+def session_of(environment) -> UpstreamSession:
+    """A session that only builds requests."""
+    unused: Any = None
+    return UpstreamSession(
+        spec=PLACED.spec,
+        environment=environment,
+        authorizer=unused,
+        scope=RateScope(id="small", kind="small"),
+        transport=unused,
+    )
+
+
+def test_variables_of_a_connector_are_sent_in_headers_and_in_the_query():
+    call = PreparedCall.of(PLACED, {"q": "{account}", "name": "of=%7Baccount%7D"})
+
+    request = session_of({"account": "A_1.b~c"}).request(call)
+
+    assert request.url.query == {"of": "A_1.b~c", "q": "{account}", "name": "of=%7Baccount%7D"}
+    assert {name: request.headers[name] for name in ("X-Of", "X-Version")} == {"X-Of": "a/A_1.b~c", "X-Version": "1"}
+
+
+def test_a_request_without_a_variable_that_it_needs_is_not_ready():
+    with pytest.raises(ConnectorNotReady, match="no account yet"):
+        session_of({}).request(PreparedCall.of(PLACED, {}))
+
+
+@pytest.mark.parametrize("value", ["a/b", "..", "a b", "a\r\nb", "a?b", "a@b", "", "a" * 201])
+def test_a_text_variable_is_one_segment(value):
+    with pytest.raises(InvalidCredentials):
+        checked_environment(PLACED.spec, {"account": value})
 
 
 @pytest.mark.parametrize("subdomain", ["a", "acme-2", "0x", "a" * 63])

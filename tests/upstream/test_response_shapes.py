@@ -5,7 +5,6 @@ import pytest
 
 from gateway.errors import (
     ReauthorizationRequired,
-    UpstreamInvalidResponse,
     UpstreamNotFound,
     UpstreamRateLimited,
     UpstreamRejected,
@@ -59,13 +58,6 @@ def test_graphql_answers_null_for_a_record_that_is_not_there(place, data):
 
     with pytest.raises(UpstreamNotFound):
         read(operation, answered({"data": data}))
-
-
-def test_an_item_without_the_record_is_not_dropped():
-    operation = small_operation({"records": "edges", "unwrap": "node"})
-
-    with pytest.raises(UpstreamInvalidResponse, match="an item of the application's list has no node"):
-        read(operation, answered({"edges": [{"node": 1}, {}]}))
 
 
 GRAPHQL = Failure.model_validate(

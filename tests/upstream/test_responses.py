@@ -10,7 +10,8 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
-from gateway.kinds.failures import Failure
+from gateway.foundation.aio.clock import CLOCK
+from gateway.kinds.failures import Allowance, Failure
 from gateway.upstream.responses import (
     DEFAULT_RETRY_AFTER,
     UpstreamResponse,
@@ -129,7 +130,12 @@ SPEECH = Failure(
         (b'{"error": true}', (None, None, "header")),
         (b'{"error": ""}', (None, None, "header")),
         (b"[1]", (None, None, "header")),
-        (b"not json", (None, None, "header")),
+        (b"not json", (None, "not json", "header")),
+        (b"Gone for good.\nAsk support.", (None, "Gone for good.", "header")),
+        (b"<html>no</html>", (None, None, "header")),
+        (b"x" * 3000, (None, None, "header")),
+        (b'{"errors": [{"message": "usual"}, {"message": "other"}]}', (None, "usual", "header")),
+        (b'{"detail": [{"msg": "FastAPI says", "loc": ["body"]}]}', (None, "FastAPI says", "header")),
         (b"[" * 100_000, (None, None, "header")),
         (b"", (None, None, "header")),
     ],
@@ -190,6 +196,11 @@ def test_the_wait_is_in_whole_seconds(text, seconds):
     assert retry_after({"retry-after": text}) == seconds
 
 
+@pytest.mark.parametrize("unit", [1, 1000])
+def test_a_number_that_is_a_unix_time_is_a_moment(unit):
+    assert retry_after({"retry-after": str(round((CLOCK.unix_time() + 7) * unit))}) in (6, 7, 8)
+
+
 @pytest.mark.parametrize(
     ("moment", "now", "seconds"),
     [
@@ -207,6 +218,51 @@ def test_the_wait_may_be_told_as_a_moment_by_the_applications_own_clock(moment, 
 
 def test_a_moment_without_a_clock_beside_it_is_compared_with_ours():
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "nothing_done"),
+    [(500, b"", False), (501, b"", True), (500, b'{"code": "LOCKED"}', True), (500, b'{"code": "X"}', False)],
+)
+def test_a_spec_may_state_that_after_a_5xx_nothing_was_done(status, body, nothing_done):
+    spec = Failure(code=[("code",)], nothing_done=["501", "LOCKED"])
+
+    assert failure(spec, UpstreamResponse(status, {}, body)).nothing_done is nothing_done
+
+
+REQUESTS = Allowance(limit="x-limit", remaining="x-left", reset="x-reset")
+POINTS = Allowance(limit="y-limit", remaining="y-left", reset="y-reset", seconds=3600)
+LITTLE, PLENTY = {"x-limit": "100", "x-left": "20", "x-reset": "50"}, {"y-limit": "9", "y-left": "8", "y-reset": "60"}
+SPENT = {"x-limit": "100", "x-left": "0", "x-reset": "50"}
+NAMED = Failure(limit_name=[("name",)], retry_after={"second*": 5}, reset_headers=["x-reset"])
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "name", "seconds"),
+    [
+        (403, SPENT, "", 50),
+        (403, {**LITTLE, "y-left": "0", "y-reset": "900"}, "", 900),
+        (403, {**SPENT, "y-left": "0", "y-reset": "900"}, "", 900),
+        (403, {**SPENT, "retry-after": "7"}, "", 7),
+        (403, {**LITTLE, **PLENTY}, "secondary", 5),
+        (403, SPENT, "secondary", 50),
+        (429, {**LITTLE, **PLENTY}, "", 50),
+        (429, {**LITTLE, "y-limit": "9", "y-left": "1", "y-reset": "60"}, "", 60),
+        (429, {"x-reset": "40"}, "", 40),
+        (429, {"x-left": "0"}, "", DEFAULT_RETRY_AFTER),
+    ],
+)
+def test_a_spent_allowance_is_waited_for_until_its_own_reset(status, headers, name, seconds):
+    response = UpstreamResponse(status, headers, b'{"name": "%s"}' % name.encode())
+
+    error = failure(NAMED, response, limits=[REQUESTS, POINTS])
+
+    assert (type(error), error.retry_after) == (UpstreamRateLimited, seconds)
+
+
+@pytest.mark.parametrize("headers", [{}, {**LITTLE, **PLENTY}, {"retry-after": "7"}])
+def test_a_403_of_which_no_allowance_is_spent_is_a_refusal(headers):
+    assert type(failure(NAMED, UpstreamResponse(403, headers, b""), limits=[REQUESTS, POINTS])) is UpstreamRejected
 
 
 @pytest.mark.parametrize(("headers", "seconds"), [({}, DEFAULT_RETRY_AFTER), ({"retry-after": "7"}, 7)])

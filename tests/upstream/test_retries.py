@@ -90,20 +90,35 @@ def test_an_update_whose_answer_was_lost_ends_unknown_and_may_be_sent_again():
 
 
 @pytest.mark.parametrize(
-    ("status", "is_unknown"), [(500, False), (502, True), (503, False), (504, True), (520, True), (524, True)]
+    ("status", "is_unknown"),
+    [(500, True), (501, True), (502, True), (503, False), (504, True), (520, True), (524, True)],
 )
-def test_what_a_proxy_answers_in_the_applications_place_is_an_answer_lost(status, is_unknown):
+def test_a_5xx_whose_meaning_is_not_stated_leaves_the_outcome_of_a_write_open(status, is_unknown):
     error = final(WRITE, Attempt(1, UpstreamError(upstream=UpstreamFault(status=status)), was_sent=True))
 
     assert error.is_outcome_unknown is is_unknown
+    assert error.extra.get("known", {}).get("response_status") == (status if is_unknown else None)
     assert not error.retryable
+
+
+def test_an_idempotent_write_that_was_answered_with_500_may_be_sent_again():
+    error = final(IDEMPOTENT, Attempt(1, UpstreamError(upstream=UpstreamFault(status=500)), was_sent=True))
+
+    assert (error.is_outcome_unknown, error.extra["safe_to_retry"]) == (True, True)
+
+
+def test_a_5xx_that_states_that_nothing_was_done_is_a_failure():
+    error = UpstreamError(upstream=UpstreamFault(status=500))
+    error.nothing_done = True
+
+    assert not final(WRITE, Attempt(1, error, was_sent=True)).is_outcome_unknown
 
 
 @pytest.mark.parametrize(
     ("effect", "was_sent", "error"),
     [
         (READ, True, UpstreamTimeout()),
-        (IDEMPOTENT, True, UpstreamError(upstream=UpstreamFault(status=500))),
+        (IDEMPOTENT, True, UpstreamError(upstream=UpstreamFault(status=503))),
         (WRITE, False, UpstreamTimeout()),
         (WRITE, True, UpstreamRejected()),
     ],

@@ -2,6 +2,7 @@
 
 import ssl
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -12,6 +13,7 @@ from pydantic import SecretStr
 from gateway.errors import (
     ReauthorizationRequired,
     UpstreamError,
+    UpstreamNotFound,
     UpstreamRateLimited,
     UpstreamRejected,
     UpstreamTimeout,
@@ -131,6 +133,95 @@ async def test_credentials_refused_for_good_are_reported_once(web, upstreams):
     ]
 
 
+OAUTH = {
+    "authentication": {
+        "oauth": {
+            "title": "OAuth",
+            "scheme": "bearer",
+            "token": "access_token",
+            "oauth": True,
+            "credentials": {"access_token": {"description": "a token"}},
+        }
+    },
+    "oauth": {
+        "authorization_url": "https://api.example.com/authorize",
+        "token_url": "https://api.example.com/token",
+        "expired_statuses": [403, 404],
+    },
+}
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_status_that_may_mean_an_expired_token_renews_it_once_and_repeats(web, upstreams, status):
+    web.get(URL, status=status)
+    web.get(URL, payload={"id": 1})
+    web.get(URL, status=404, repeat=True)
+    calling = connector(upstreams, **OAUTH)
+
+    answer = await calling.execute("things", "act")
+    for _ in range(3):
+        with pytest.raises(UpstreamNotFound):
+            await calling.execute("things", "act")
+
+    assert answer.decoded() == {"id": 1}
+    tokens = [sent["headers"]["Authorization"] for sent in web.sent("GET", URL)]
+    assert tokens == ["Bearer old-token", *["Bearer new-token"] * 4]
+    assert calling.session.authorizer.refusals == []
+
+
+async def test_a_record_that_is_missing_is_missing_also_for_the_renewed_token(web, upstreams):
+    web.get(URL, status=404, repeat=True)
+
+    with pytest.raises(UpstreamNotFound):
+        await connector(upstreams, **OAUTH).execute("things", "act")
+
+    assert len(web.sent("GET", URL)) == 2
+
+
+async def test_a_request_that_was_sent_with_the_old_token_is_repeated_with_the_new_one(web, upstreams):
+    class RenewedMeanwhile(Renewing):
+        async def headers(self):
+            now, self.token = self.token, "new-token"
+            return {"Authorization": f"Bearer {now}"}
+
+    web.get(URL, status=404)
+    web.get(URL, payload={"id": 1})
+    calling = connector(upstreams, **OAUTH)
+    calling = replace(calling, session=replace(calling.session, authorizer=RenewedMeanwhile()))
+    calling.session.transport.doubts.settle(SCOPE.id)
+
+    answer = await calling.execute("things", "act")
+
+    assert answer.decoded() == {"id": 1}
+    assert web.sent("GET", URL)[1]["headers"]["Authorization"] == "Bearer new-token"
+
+
+async def test_a_missing_record_stays_missing_if_the_token_cannot_be_renewed_now(web, upstreams):
+    class Unrenewable(Renewing):
+        async def renewed(self, refused):
+            raise UpstreamError("the token endpoint is away")
+
+    web.get(URL, status=404)
+    calling = connector(upstreams, **OAUTH)
+    calling = replace(calling, session=replace(calling.session, authorizer=Unrenewable()))
+
+    with pytest.raises(UpstreamNotFound):
+        await calling.execute("things", "act")
+
+
+async def test_a_403_that_is_a_spent_allowance_pauses_the_scope_of_the_call(web, upstreams, limiter):
+    allowance = {"limit": "x-limit", "remaining": "x-left", "reset": "x-reset"}
+    web.get(URL, status=403, headers={"X-Limit": "60", "X-Left": "0", "X-Reset": "300"})
+
+    with pytest.raises(UpstreamRateLimited) as limited:
+        await connector(upstreams, rate_limit={"requests": 60, "seconds": 3600, "allowances": [allowance]}).execute(
+            "things", "act"
+        )
+
+    assert limited.value.retry_after == 300
+    assert limiter.pauses == [(SCOPE, 300.0)]
+
+
 async def test_a_limit_pauses_the_scope_of_the_call(web, upstreams, limiter):
     web.get(URL, status=429, headers={"Retry-After": "60"})
 
@@ -156,7 +247,15 @@ async def test_token_requests_have_a_scope_of_their_own(web, upstreams, limiter)
 
 
 KEY = ConnectionKey("api.example.com", 443, True, True, None, None, None)
-CERTIFICATE = ssl.SSLCertVerificationError("expired")
+UNTRUSTED = "is signed by an authority that is not trusted; add the authority's certificate to SSL_CERT_FILE"
+
+
+def refused(code: int | None) -> ssl.SSLCertVerificationError:
+    """A certificate that OpenSSL refuses with this code."""
+    error = ssl.SSLCertVerificationError("refused")
+    if code is not None:
+        error.verify_code = code
+    return error
 
 
 @pytest.mark.usefixtures("skipped_pauses")
@@ -170,10 +269,17 @@ CERTIFICATE = ssl.SSLCertVerificationError("expired")
             "the connection is refused",
         ),
         (aiohttp.ClientConnectorError(KEY, OSError(113, "no route")), UpstreamError, "the connection failed"),
-        (
-            aiohttp.ClientConnectorCertificateError(KEY, CERTIFICATE),
-            UpstreamError,
-            "its TLS certificate is not valid",
+        *(
+            (aiohttp.ClientConnectorCertificateError(KEY, refused(code)), UpstreamError, f"its TLS certificate {cause}")
+            for code, cause in (
+                (None, "is not valid"),
+                (9, "is not valid yet"),
+                (10, "has expired"),
+                (18, UNTRUSTED),
+                (20, UNTRUSTED),
+                (62, "is for another host name"),
+                (64, "is not valid"),
+            )
         ),
         (aiohttp.ClientConnectorSSLError(KEY, OSError(1, "tls")), UpstreamError, "the TLS handshake failed"),
         (aiohttp.ConnectionTimeoutError(), UpstreamTimeout, "the connection timed out"),

@@ -253,6 +253,14 @@ async def test_bytes_that_the_application_does_not_have_are_not_left_out(connect
         await begun.send(file_of(CONTENT[UNIT:]), UNIT)
 
 
+async def test_an_application_that_claims_more_bytes_than_the_file_has_is_not_believed(connector, application):
+    begun = await opened(connector, UNIT)
+    application.received = UNIT + 1
+
+    with pytest.raises(UpstreamInvalidResponse, match=f"reports {UNIT + 1} bytes of a file of {UNIT}"):
+        await begun.state()
+
+
 async def test_a_token_that_was_refused_in_the_middle_is_renewed(connector, application):
     application.trouble = ["ok", 401]
 

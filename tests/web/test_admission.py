@@ -11,10 +11,10 @@ from gateway.access.identity.model import Caller, Client
 from gateway.errors import Unavailable
 from gateway.foundation.telemetry.loop_lag import LoopLag
 from gateway.settings import Settings
-from gateway.web.server.admission.gradient import GradientLimit
-from gateway.web.server.admission.load_shedding import Limits
-from gateway.web.server.admission.refusals import NEGLIGIBLE_REFUSALS, Refusals
-from gateway.web.server.admission.token_buckets import Bucket, Rates
+from gateway.web.admission.gradient import GradientLimit
+from gateway.web.admission.load_shedding import Limits
+from gateway.web.admission.refusals import NEGLIGIBLE_REFUSALS, Refusals
+from gateway.web.admission.token_buckets import Bucket, Rates
 
 ORGANIZATION, OTHER = UUID(int=1), UUID(int=2)
 BUSY, NOT_BUSY = 0.99, 0.5

@@ -84,8 +84,7 @@ async def said(port: int, request: bytes) -> bytes:
         pytest.param(b"POST /x HTTP/1.1\r\n\r\n", id="no host"),
         pytest.param(b"POST /x y HTTP/1.1\r\nHost: a\r\n\r\n", id="a space in the path"),
         pytest.param(b"POST /x HTTP/9.9\r\nHost: a\r\n\r\n", id="an unknown version"),
-        pytest.param(HEAD + b"X: " + b"a" * 9000 + b"\r\n\r\n", id="a header beyond 8 KiB"),
-        pytest.param(HEAD + b"X: a\r\n" * 1000 + b"\r\n", id="a thousand headers"),
+        pytest.param(b"POST /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", id="a path beyond 8 KiB"),
         pytest.param(b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", id="TLS"),
     ],
 )
@@ -98,6 +97,24 @@ async def test_malformed_http_gets_a_problem_document_and_the_connection_is_clos
     assert b"Content-Type: application/problem+json" in head
     assert b"aiohttp" not in head
     assert json.loads(body)["code"] == "malformed_request"
+    assert f"X-Request-Id: {json.loads(body)['request_id']}".encode() in head
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        pytest.param(b"Cookie: a=" + b"a" * 9000 + b"\r\n", id="a cookie beyond 8 KiB"),
+        pytest.param(b"a" * 9000 + b": a\r\n", id="a name beyond 8 KiB"),
+        pytest.param(b"X: a\r\n" * 1000, id="a thousand headers"),
+    ],
+)
+async def test_headers_that_are_too_large_are_named(headers: bytes):
+    async with guarded() as port:
+        answer = await said(port, HEAD + headers + b"\r\n" + WHOLE)
+
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.split(b"\r\n")[0].endswith(b"431 Request Header Fields Too Large")
+    assert json.loads(body)["code"] == "headers_too_large"
 
 
 async def test_a_connection_is_closed_if_the_head_of_a_request_is_late():

@@ -207,6 +207,8 @@ async def other(front: FrontEnd) -> AsyncIterator[dict[str, str]]:
         "/console/connectors/{connector}",
         "/console/jobs/{job}",
         "/console/jobs/{job}/result",
+        "/console/search?connector={connector}&entity=tickets&field=",
+        "/console/search.csv?connector={connector}&entity=tickets",
     ],
 )
 async def test_resources_of_another_organization_are_not_found(
@@ -220,7 +222,6 @@ async def test_resources_of_another_organization_are_not_found(
 @pytest.mark.parametrize(
     "path",
     [
-        "/console/search?connector={connector}&entity=tickets&field=",
         "/console/audit?connector={connector}",
         "/console/playground?operation=support-desk.tickets.list&connector={connector}",
     ],
@@ -370,7 +371,7 @@ async def test_health_shows_only_the_organizations_own_work(browser: ConsoleBrow
     page = await browser.get("/console/health")
 
     told = {each["what"]: (each["status"], each["message"]) for each in checks}
-    assert set(told) == {"PostgreSQL", "Redis", "workers", "jobs", "copies"}
+    assert set(told) == {"PostgreSQL", "Redis", "workers", "connectors", "jobs", "copies"}
     assert told["PostgreSQL"] == ("passed", "answers")
     assert told["workers"][0] == "failed"  # none runs in this test
     assert told["jobs"] == ("passed", "1 queued, 0 running, 0 waiting")

@@ -70,6 +70,19 @@ async def test_a_stream_resumes_after_the_last_event_id(api):
     assert rest[0]["id"] > first[0]["id"]
 
 
+async def test_idle_streams_and_polls_are_no_work_when_load_is_shed(front, api):
+    """Otherwise the streams of one organization would make the calls of others 503."""
+    first = (await api.get(EVENTS)).document()["next_cursor"]
+    idle = front.services.events.feed
+    polls = [asyncio.ensure_future(api.get(EVENTS, params={"wait": 60, "after": first})) for _ in range(3)]
+    async with api.session.get(f"{EVENTS}/stream", headers=api.headers, params={"after": first}):
+        await eventually(lambda: idle.idle == 4, within=20)
+        for poll in polls:
+            poll.cancel()
+
+    await eventually(lambda: idle.idle == 0, within=20)
+
+
 async def test_an_empty_last_event_id_is_ignored(api):
     await api.connector()
 
@@ -203,6 +216,33 @@ async def test_a_client_with_the_scope_read_cannot_create_a_webhook(front):
     async with front.api(scopes=["read"]) as reader:
         assert (await reader.post(WEBHOOKS, WEBHOOK)).status == 403
         assert (await reader.get(WEBHOOKS)).status == 200
+
+
+async def test_only_an_administrator_changes_a_callback(front, receiver):
+    organization_id = await front.organization()
+    async with front.api(organization_id) as api, front.api(organization_id, ("read", "write")) as writer:
+        await _assert_only_changed_by_an_administrator(api, writer, receiver)
+
+
+async def _assert_only_changed_by_an_administrator(api, writer, receiver):
+    client = (await api.get("/api/v1/clients")).document()["data"][0]
+    await api.call("PATCH", f"/api/v1/clients/{client['id']}", json={"callback_urls": [f"{receiver.url}/jobs"]})
+    [callback] = (await api.get(WEBHOOKS)).document()["data"]
+    assert callback["is_callback"]
+    at = f"{WEBHOOKS}/{callback['id']}"
+    changes = [
+        ("PATCH", at, {"url": f"{receiver.url}/elsewhere"}),
+        ("PATCH", at, {"status": "disabled"}),
+        ("POST", f"{at}/rotate", None),
+        ("DELETE", at, None),
+    ]
+
+    refused = {(await writer.call(method, url, json=body)).status for method, url, body in changes}
+    seen = (await writer.get(at)).status
+    allowed = [(await api.call(method, url, json=body)).status for method, url, body in changes]
+
+    assert (refused, seen) == ({403}, 200)
+    assert allowed == [200, 200, 200, 204]
 
 
 async def test_the_end_of_a_job_is_delivered_to_the_callback_url_of_its_call(

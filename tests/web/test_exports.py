@@ -63,12 +63,31 @@ async def test_a_csv_file_has_the_selected_fields_as_its_columns(exported, ticke
     assert [row[1] for row in rows] == [str(ticket["id"]) for ticket in tickets]
 
 
+async def test_a_csv_file_for_excel_begins_with_a_byte_order_mark(exported, tickets):
+    _, plain = await exported("csv", select_fields=["id"])
+    _, file = await exported("csv-bom", select_fields=["id"])
+
+    assert file.body == b"\xef\xbb\xbf" + plain.body
+    assert file.headers["Content-Disposition"].endswith('.csv"')
+
+
 async def test_a_csv_file_without_a_selection_has_every_field(exported, tickets):
     _, file = await exported("csv")
 
     [header, *rows] = csv.reader(io.StringIO(file.body.decode(), newline=""))
     assert set(header) == {name for ticket in tickets for name in ticket}
     assert len(rows) == len(tickets)
+
+
+async def test_an_export_of_a_list_that_the_application_does_not_serve_whole_is_an_error(worker, api, support_desk):
+    body = {**LIST, "params": {"per_page": 1}, "output": {"file": "ndjson"}}
+
+    answer = await api.post(f"{support_desk.path}/execute", body)
+    job = await api.ended_job(answer.document(202)["job"])
+
+    assert (job["status"], job["progress"]) == ("failed", 100)
+    assert "serves 100 pages at most" in job["error"]["detail"]
+    assert "the export has read 100 records" in job["error"]["detail"]
 
 
 async def test_the_file_is_read_in_ranges(exported, api):
@@ -144,3 +163,11 @@ async def test_pages_are_deleted_once_the_file_is_stored(exported, front, api):
     async with front.services.database.system() as connection:
         assert await connection.fetchval(PARTS, job["id"]) == 0
     assert (await api.get(f"/api/v1/jobs/{job['id']}/result")).body == file.body
+
+
+async def test_an_export_that_accepts_only_cached_answers_is_refused_and_asks_nothing(support_desk):
+    answer = await support_desk.send(
+        "tickets", "list", {}, {"Cache-Control": "only-if-cached"}, output={"file": "ndjson"}
+    )
+
+    assert (answer.status, answer.json()["code"]) == (504, "not_cached")

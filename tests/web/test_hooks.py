@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from tests.harness.in_process import front_end
+
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
 STORED = "SELECT count(*) FROM inbound_notices WHERE hook_id::text = $1"
 CHANGED = "SELECT entity FROM inbound_changes WHERE connector_id::text = $1 ORDER BY entity"
@@ -117,10 +119,29 @@ async def test_an_address_with_many_refused_notices_gets_a_429(chat, api):
     assert signed[0] == 200
 
 
-async def test_a_notice_of_more_than_a_mebibyte_is_refused(chat, api):
+async def test_a_notice_of_more_than_a_mebibyte_is_refused_and_counted(chat, api, caplog):
     hook = await hook_of(chat, secret=SECRET)
 
     assert (await notify(api, hook, " " * 2**20 + MESSAGE))[0] == 413
+    assert 'gateway_inbound_notices_total{kind="team-chat",outcome="too_large"} 1.0' in await metrics(api)
+    assert "larger than GATEWAY_MAX_NOTICE_BYTES" in caplog.text
+
+
+async def test_the_operator_may_accept_notices_of_25_mebibytes(tmp_path, database_url, redis_url):
+    async with (
+        front_end(tmp_path, database_url, redis_url, max_notice_bytes=25 << 20) as front,
+        front.api() as api,
+    ):
+        connector = await api.connector("Team-Chat", CREDENTIALS["Team-Chat"], validate=False)
+        hook = await hook_of(connector, secret=SECRET)
+        padding = " " * ((25 << 20) - len(MESSAGE))
+
+        assert (await notify(api, hook, padding + MESSAGE))[0] == 200
+        assert (await notify(api, hook, f" {padding}{MESSAGE}"))[0] == 413
+
+
+async def metrics(api):
+    return (await api.get("/metrics")).body.decode()
 
 
 async def test_the_previous_secret_stays_valid_beside_the_new_one(chat, api):
@@ -172,6 +193,21 @@ async def test_a_handshake_is_accepted_for_an_hour_after_the_creation_of_the_hoo
     assert in_time[0] == 200
 
 
+async def test_handshakes_end_with_the_first_signed_notice_until_the_hook_is_requested_again(connector_of, api):
+    connector = await connector_of("Work-Management")
+    hook = await hook_of(connector)
+    body = json.dumps({"events": [{"action": "changed", "resource": {"gid": "1", "resource_type": "task"}}]})
+    secret = "a" * 32
+    signature = hmac.new(secret.encode(), body.encode(), "sha256").hexdigest()
+
+    first = await notify(api, hook, "{}", {"X-Hook-Secret": secret})
+    notice = await notify(api, hook, body, {"X-Hook-Signature": signature})
+    late = await notify(api, hook, "{}", {"X-Hook-Secret": "b" * 32})
+    again = await notify(api, await hook_of(connector), "{}", {"X-Hook-Secret": "b" * 32})
+
+    assert [first[0], notice[0], late[0], again[0]] == [200, 200, 403, 200]
+
+
 async def test_the_verification_token_of_a_handshake_is_shown(connector_of, api):
     connector = await connector_of("Workspace-Notes")
     hook = await hook_of(connector)
@@ -202,3 +238,16 @@ async def test_another_organization_s_connector_has_no_hook(front, chat):
     async with front.api() as stranger:
         assert (await stranger.post(f"{chat.path}/hook", {})).status == 404
         assert (await stranger.get(f"{chat.path}/hook")).status == 404
+
+
+async def test_a_notice_of_a_kind_that_is_not_served_any_more_is_refused_and_the_log_says_why(chat, api, rows, caplog):
+    hook = await hook_of(chat, secret=SECRET)
+    await rows("UPDATE connectors SET kind = 'gone' WHERE id::text = $1 RETURNING kind", chat.record["id"])
+
+    refused = await notify(api, hook, MESSAGE)
+    shown = await api.get(f"{chat.path}/hook")
+    again = await api.post(f"{chat.path}/hook", {})
+
+    assert (refused[0], shown.status) == (403, 200)
+    assert again.document(409)["code"] == "connector_not_ready"
+    assert "a notice was refused: the kind gone is not served" in caplog.text

@@ -10,8 +10,8 @@ from aiohttp import web
 from aiohttp.web_request import BaseRequest
 
 from gateway.settings import Settings
-from gateway.web.server.admission.load_shedding import LOAD_SHEDDING, Limits, LoadShedding
-from gateway.web.server.admission.refusals import NEGLIGIBLE_REFUSALS
+from gateway.web.admission.load_shedding import LOAD_SHEDDING, Limits, LoadShedding
+from gateway.web.admission.refusals import NEGLIGIBLE_REFUSALS
 from gateway.web.server.connection_guard import ConnectionLimits, GuardedRunner
 
 PROBE = "/healthz"

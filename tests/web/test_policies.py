@@ -428,10 +428,10 @@ async def test_a_signed_link_is_decided_when_it_is_opened(office: Office):
     services = office.front.services
     caller = await services.identity.caller(UUID(office.agent_id), office.organization_id)
     link = services.jobs.file_links.link(caller, await services.jobs.access.get(caller, UUID(job["id"])))
-    before = await office.agent.session.get(link.path)
+    before = await office.browser.get(link.path)
     await office.forbid()
 
-    after = await office.agent.session.get(link.path)
+    after = await office.browser.get(link.path)
 
     assert (before.status, after.status) == (200, 403)
 

@@ -151,6 +151,15 @@ async def organization_of(front, api) -> UUID:
     return next(iter(client.organization_ids))
 
 
+async def test_a_dry_run_refuses_the_fields_that_the_call_would_refuse(support_desk):
+    call = ("tickets", "list", {})
+    dry = await support_desk.send(*call, dry_run=True, select_fields=["subjekt"])
+    real = await support_desk.send(*call, select_fields=["subjekt"])
+
+    assert dry.status == real.status == 422
+    assert dry.json()["errors"] == real.json()["errors"]
+
+
 async def test_a_dry_run_is_not_recorded(api, support_desk):
     await support_desk.execute("tickets", "get", {"ticket_id": 1}, dry_run=True)
     await support_desk.execute("tickets", "list")
@@ -269,10 +278,14 @@ async def test_links_do_not_use_the_host_header(api, support_desk):
     assert "evil.example" not in job["url"]
 
 
-async def test_a_client_that_may_write_sets_the_organizations_own_oauth_app(front):
+async def test_only_an_administrator_sets_the_organizations_own_oauth_app(front):
     app = {"connector_type": "team-chat", "configuration": {"client_id": "app", "client_secret": "secret"}}
-    async with front.api(scopes=[Scope.WRITE]) as writer:
-        written = await writer.call("PUT", "/api/v1/oauth/credentials", json=app)
-        deleted = await writer.call("DELETE", "/api/v1/oauth/credentials/connector_type/team-chat")
 
-    assert (written.status, deleted.status) == (200, 204)
+    async def statuses(scope: Scope) -> list[int]:
+        async with front.api(scopes=[scope]) as caller:
+            return [
+                (await caller.call("PUT", "/api/v1/oauth/credentials", json=app)).status,
+                (await caller.call("DELETE", "/api/v1/oauth/credentials/connector_type/team-chat")).status,
+            ]
+
+    assert (await statuses(Scope.ADMIN), await statuses(Scope.WRITE)) == ([200, 204], [403, 403])

@@ -11,6 +11,7 @@ from gateway.errors import NotFound
 from gateway.events.model import EventFilter, EventType
 from gateway.operations.schedules.due import DueRuns
 from gateway.operations.schedules.store import ScheduleStore
+from tests.harness.blocked_loop import never_blocked
 from tests.harness.clients import EVERY_SCOPE
 from tests.harness.console import signed_in
 from tests.harness.waiting import eventually
@@ -127,6 +128,36 @@ async def test_schedules_are_listed_in_pages(api, body):
 
     assert [each["name"] for page in (first, second) for each in page["data"]] == names
     assert second["next_cursor"] is None
+
+
+async def test_a_page_of_schedules_with_rare_times_does_not_hold_the_loop(api, front, body, organization_id, sql):
+    created = [(await api.post("/api/v1/schedules", {**body, "cron": "0 0 * 2 1#5"})).document(201) for _ in range(40)]
+    caller = Caller(
+        Client(id=uuid4(), name="t", organization_ids=frozenset({organization_id}), scopes=frozenset(EVERY_SCOPE)),
+        organization_id,
+    )
+
+    with never_blocked():
+        page = await front.services.operations.schedules.find(caller, None, 1000)
+
+    assert {each.id for each in page.data} >= {each["id"] for each in created}
+
+
+async def test_organizations_get_turns_when_many_slots_are_due(api, front, body, slot_came):
+    many = [(await api.post("/api/v1/schedules", {**body, "name": f"n{n}"})).document(201) for n in range(6)]
+    async with front.api() as other:
+        desk = await other.connector()
+        polite = (await other.post("/api/v1/schedules", {**body, "connector_id": desk.record["id"]})).document(201)
+    for each in many:
+        await slot_came(each, minutes=5)
+    await slot_came(polite)
+    services = front.services
+
+    async with services.database.system() as connection, connection.transaction():
+        due, _ = await services.operations.due_runs.store.lock_due_within(connection, 2)
+
+    assert str(due[1].schedule.id) == polite["id"]
+    assert str(due[0].schedule.id) in {each["id"] for each in many}
 
 
 async def test_a_due_slot_becomes_one_job_with_the_labels_of_its_schedule(api, front, schedule, slot_came, runs_of):
@@ -254,14 +285,14 @@ async def test_a_schedule_runs_at_once_on_request(api, schedule):
 
 
 async def test_the_output_of_a_schedule_can_be_set_and_removed(api, front, body, slot_came, sql):
-    output = {"output": {"file": "csv"}, "select_fields": ["id"]}
+    output = {"output": {"file": "csv-bom"}, "select_fields": ["id"]}
     schedule = (await api.post("/api/v1/schedules", {**body, **output})).document(201)
     await slot_came(schedule)
     await front.services.operations.due_runs.start()
     changed = (await api.call("PATCH", url_of(schedule), json={"output": None})).document()
 
     [run] = await sql("SELECT task FROM jobs WHERE labels ->> 'schedule_id' = $1", schedule["id"])
-    assert schedule["output"] == {"file": "csv"}
+    assert schedule["output"] == {"file": "csv-bom"}
     assert run["task"] == "export"
     assert changed["output"] is None
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gateway.errors import Unavailable
-from gateway.web.server.admission.load_shedding import FairSlots
+from gateway.web.admission.load_shedding import FairSlots
 from tests.harness.in_process import front_end
 
 PER_CALLER = 50

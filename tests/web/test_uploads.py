@@ -5,6 +5,7 @@ import hashlib
 import re
 from collections.abc import AsyncIterator
 from io import BytesIO
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -16,12 +17,13 @@ from gateway.client import Gateway
 from gateway.errors import Conflict
 from gateway.foundation.db.pruning import prune
 from gateway.foundation.telemetry.metrics import EXECUTES
-from gateway.operations.uploads.store import PRUNE
+from gateway.operations.uploads.store import MAX_OPEN, PRUNE
 from gateway.upstream.upload_session import PIECE
 from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.cut_connections import CutConnections
 from tests.harness.in_process import FrontEnd
 from tests.harness.sandbox import fault, received_requests
+from tests.harness.waiting import eventually
 from tests.web.test_routes import noted
 
 CREDENTIALS = {"username": "ada@example.com", "password": "token"}
@@ -228,7 +230,32 @@ async def test_a_file_is_sent_in_parts(api, drive):
     assert last.json()["result"]["sha256Checksum"] == HASH
 
 
-async def test_the_audit_log_and_the_metrics_count_one_upload(front, api, drive):
+async def test_the_open_uploads_of_a_connector_are_bounded(api, drive, sql):
+    await begun(drive)
+    for count in (MAX_OPEN - 2, 1):
+        await sql(
+            """
+            INSERT INTO uploads
+                (id, organization_id, connector_id, entity, size, key_id, wrapped_key, sealed, expires_at)
+            SELECT gen_random_uuid(), organization_id, id, 'files', 1, 'k', '', '', now() + interval '1 hour'
+            FROM connectors, generate_series(1, $2::integer) WHERE id = $1
+            """,
+            drive.record["id"],
+            count,
+        )
+    headers = {"Upload-Complete": "?0", "Upload-Length": "10"}
+
+    refused = await api.call("POST", f"{drive.path}/upload/files_upload", params=UPLOAD, headers=headers)
+    other = await begun(await api.connector("google-drive", DRIVE))
+
+    assert refused.status == 409
+    assert f"{MAX_OPEN} unfinished uploads" in refused.body.decode()
+    assert other
+
+
+async def test_the_audit_log_has_the_beginning_and_the_end_of_an_upload_and_the_metrics_count_it_once(
+    front, api, drive
+):
     path = await begun(drive)
     headers = {**PART, "Upload-Offset": "0", "Upload-Complete": "?1", "Content-Length": str(len(CONTENT))}
     before = _executed()
@@ -240,14 +267,24 @@ async def test_the_audit_log_and_the_metrics_count_one_upload(front, api, drive)
     repeated = await sent(api, path, PIECE, CONTENT[PIECE:])
 
     assert repeated.json()["result"] == answered.json()["result"]
-    entry = await noted(api, "files_upload.create")
-    entries = (await api.get("/api/v1/audit")).json()["data"]
-    assert [each["what"] for each in entries if each["connector_id"] == drive.record["id"]] == [
-        "files_upload.create",
-        "connector.create",
+
+    async def entries() -> list[dict[str, Any]]:
+        found = (await api.get("/api/v1/audit")).json()["data"]
+        return [each for each in found if each["connector_id"] == drive.record["id"]]
+
+    await eventually(lambda: _ends_with(entries, 3))  # entries are written in batches
+    recorded = await entries()
+    assert [(each["what"], each["outcome"]) for each in recorded] == [
+        ("files_upload.create", "succeeded"),
+        ("files_upload.create", "accepted"),
+        ("connector.create", "succeeded"),
     ]
-    assert (entry["outcome"], entry["target"]) == ("succeeded", answered.json()["result"]["id"])
+    assert recorded[0]["target"] == answered.json()["result"]["id"]
     assert _executed() == before + 1
+
+
+async def _ends_with(entries, count):
+    return len(await entries()) == count
 
 
 def _executed() -> float:

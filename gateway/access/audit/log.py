@@ -1,7 +1,11 @@
-"""The audit log: who did what, when, with which outcome; written in batches in the background.
+"""The audit log: who did what, when, with which outcome.
 
 A use case that changes something, or runs an operation, does so within `Audit.record`, so that it is recorded for every
 surface. A request begins an entry before, so that a refusal is recorded even if no use case was called.
+
+A write to an application has two entries: the intent is committed before it is sent, and the settlement before it is
+answered. The statement that stores the result of a job, or of an operation of a batch, also stores its entry. Other
+entries are written in batches in the background.
 """
 
 import time
@@ -10,36 +14,61 @@ from contextlib import AbstractContextManager, asynccontextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from types import TracebackType
-from typing import Protocol
-from uuid import UUID
+from typing import Any, Protocol
+from uuid import UUID, uuid4
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.access.audit.activity import Activity, activity_of, last_uses_of
-from gateway.access.audit.usage import USAGE, UsagePoint, usage_point, whole_step
+from gateway.access.audit.usage import COUNT, USAGE, UsagePoint, usage_point, whole_step
 from gateway.errors import GatewayError
 from gateway.foundation.aio.clock import CLOCK
-from gateway.foundation.db.batch_writer import BatchWriter
+from gateway.foundation.db.batch_writer import BatchWriter, Spool
 from gateway.foundation.db.pool import Database
 from gateway.foundation.db.pruning import BATCH
 from gateway.foundation.db.where import OF_WORKSPACES, Where
 
+#: the outcome of a write that may have been done, and of one whose settlement is missing
+UNKNOWN = "unknown"
 _PRUNE = "SELECT gateway_prune_audit($1, $2)"
-_INSERT = """
-    INSERT INTO audit (organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent,
-                       request_id, took_ms)
-    SELECT organization_id, to_timestamp(at), actor, connector_id, kind, what, target, changed, outcome, intent,
-           request_id, took_ms
-    FROM json_to_recordset($1::json) AS entry (organization_id uuid, at float8, actor uuid, connector_id uuid,
-                                               kind text, what text, target text, changed text[], outcome text,
-                                               intent text, request_id text, took_ms integer)
+_COLUMNS = """
+    organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent, request_id, took_ms,
+    entry_kind, call_id
 """
+#: how entries end that are inserted again because their commit was not confirmed
+ONCE = "ON CONFLICT (call_id, entry_kind) WHERE call_id IS NOT NULL DO NOTHING"
+
+
+def inserting(rows: str, *, also_from: str = "") -> str:
+    """The statement that inserts entries; `rows` is the argument with their JSON array, as `$1`."""
+    return f"""
+        INSERT INTO audit ({_COLUMNS})
+        SELECT entry.organization_id, to_timestamp(entry.at), entry.actor, entry.connector_id, entry.kind, entry.what,
+               entry.target, entry.changed, entry.outcome, entry.intent, entry.request_id, entry.took_ms,
+               COALESCE(entry.entry_kind, 'event'), entry.call_id
+        FROM {also_from} json_to_recordset({rows}::json)
+        AS entry (organization_id uuid, at float8, actor uuid, connector_id uuid, kind text, what text, target text,
+                  changed text[], outcome text, intent text, request_id text, took_ms integer, entry_kind text,
+                  call_id uuid)
+        {ONCE}
+    """
+
+
+#: inserts the entries of a JSON array
+INSERT_ENTRIES = inserting("$1")
 _ENTRIES_WHERE = """
-    SELECT audit.id, at, actor, clients.name AS actor_name, connector_id, kind, what, target, changed, outcome, intent,
-           request_id, took_ms
+    SELECT audit.id, at, actor, clients.name AS actor_name, connector_id, kind, what, target, changed,
+           COALESCE(outcome, 'unknown') AS outcome, intent, request_id, took_ms
     FROM audit LEFT JOIN clients ON clients.id = actor
     WHERE
+"""
+# An intent is shown until its settlement is stored.
+_NOT_SETTLED = """
+    (outcome IS NOT NULL OR NOT EXISTS (
+        SELECT FROM audit AS settled WHERE settled.call_id = audit.call_id AND settled.entry_kind = 'settlement'))
 """
 # An array and no subquery in the condition, so that the planner reads the index of each actor.
 _ACTOR_NAMED = """
@@ -73,14 +102,52 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     took_ms: int | None = None
     #: Unix time; None until the entry is noted
     at: float | None = None
+    #: `intent`, `settlement` or `event`
+    entry_kind: str = "event"
+    #: the same for the intent and the settlement of a write, and for the acceptance and the end of a job
+    call_id: UUID | None = None
+    #: when it began, by the monotonic clock
+    started: float = msgspec.field(default_factory=time.monotonic)
+    #: whether another statement stores it
+    is_stored: bool = False
 
     def end(self, outcome: str, request_id: str | None, took_ms: int) -> bool:
-        """Complete the entry; false if nothing was done, or nothing for an organization."""
-        if self.what is None or self.organization_id is None:
+        """Complete the entry; false if it is stored already, or nothing was done for an organization."""
+        if self.what is None or self.organization_id is None or self.is_stored:
             return False
         self.outcome = self.outcome or outcome
         self.request_id, self.took_ms = request_id, took_ms
         return True
+
+    def intent_of(self, call_id: UUID) -> "Entry":
+        """The entry to commit before the write is sent; this one becomes its settlement."""
+        self.call_id, self.entry_kind = call_id, "settlement"
+        return replace(self, entry_kind="intent", at=CLOCK.unix_time())
+
+    def withdraw(self) -> None:
+        """Forget the intent, which was not committed: the entry is an event again."""
+        self.call_id, self.entry_kind = None, "event"
+
+    def settle(self, outcome: str) -> None:
+        """Complete an entry that the caller stores: the settlement of a write, or the event of another call."""
+        self.end(outcome, self.request_id, round((time.monotonic() - self.started) * 1000))
+        self.at, self.is_stored = CLOCK.unix_time(), True
+
+    def accept(self, call_id: UUID | None) -> None:
+        """Record that a job was accepted; `call_id` is that of the settlement at its end, None if there is none."""
+        self.outcome = "accepted"
+        if call_id is not None:
+            self.entry_kind, self.call_id = "intent", call_id
+
+
+class _CountedCall(msgspec.Struct):
+    """A call for the counts of usage."""
+
+    organization_id: UUID
+    #: Unix time
+    at: float
+    outcome: str | None
+    took_ms: int | None
 
 
 class Actor(Protocol):
@@ -117,9 +184,6 @@ class _Recording(msgspec.Struct, frozen=True):
     entry: Entry
     #: stores the entry at the end of the block; None if the middleware does
     note: Callable[[Entry], None] | None
-    request_id: str | None
-    #: by the monotonic clock
-    started: float = msgspec.field(default_factory=time.monotonic)
 
     def __enter__(self) -> Entry:
         return self.entry
@@ -131,11 +195,18 @@ class _Recording(msgspec.Struct, frozen=True):
         if error is None:
             entry.outcome = entry.outcome or "succeeded"
         elif isinstance(error, GatewayError):
-            entry.outcome = error.code
+            entry.outcome = outcome_of(error)
         if self.note is None:
             return
-        if entry.end("interrupted", self.request_id, round((time.monotonic() - self.started) * 1000)):
+        if entry.end("interrupted", entry.request_id, round((time.monotonic() - entry.started) * 1000)):
             self.note(entry)
+
+
+def outcome_of(error: BaseException) -> str:
+    """The outcome of an action that raised: the error's code, or `unknown` if it may have been done."""
+    if not isinstance(error, GatewayError):
+        return "interrupted"
+    return UNKNOWN if error.is_outcome_unknown else error.code
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,9 +250,12 @@ class EntryFilter:
 class Audit:
     """The audit log of a process."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, spool: Path | None = None) -> None:
         self._database = database
-        self._writer = BatchWriter(database, _INSERT, "audit")
+        self._calls = BatchWriter(database, COUNT, "usage")
+        self._writer = BatchWriter(
+            database, INSERT_ENTRIES, "audit", None if spool is None else Spool(spool, _with_call_id)
+        )
 
     def record(
         self,
@@ -201,21 +275,26 @@ class Audit:
         request = _REQUEST.get() or _RequestAudit()
         offered, request.entry = request.entry, None
         entry = offered or Entry(what=what)
-        entry.what, entry.intent = what, intent
+        entry.what, entry.intent, entry.request_id = what, intent, request.request_id
         entry.organization_id, entry.actor = caller.organization_id, caller.client_id
         entry.connector_id, entry.target = connector_id or entry.connector_id, target or entry.target
         entry.changed = sorted(changed) if changed else None
-        return _Recording(entry, None if offered else self.note, request.request_id)
+        return _Recording(entry, None if offered else self.note)
 
     def note(self, entry: Entry) -> None:
         """Add an entry that has ended to the next batch."""
         entry.at = entry.at or CLOCK.unix_time()
-        self._writer.add(entry)
+        self._writer.add(entry, is_urgent=entry.changed is not None)
+
+    def count(self, entry: Entry) -> None:
+        """Count the call of an entry that another statement stores."""
+        if entry.organization_id is not None:
+            self._calls.add(_CountedCall(entry.organization_id, CLOCK.unix_time(), entry.outcome, entry.took_ms))
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator["Audit"]:
-        """Write batches within the block; leaving it writes the last one."""
-        async with self._writer.writing():
+        """Write batches within the block; leaving it writes the last one, to a file if PostgreSQL is unavailable."""
+        async with self._writer.writing(), self._calls.writing():
             yield self
 
     async def find(
@@ -237,11 +316,14 @@ class Audit:
         where.add(_ACTOR_NAMED, organization_id, entries.actor_name)
         where.add("what = {}", entries.operation)
         where.add("target = {}", entries.target)
-        where.add("outcome = {}", entries.outcome)
+        where.add(
+            "COALESCE(outcome, 'unknown') = {}" if entries.outcome == UNKNOWN else "outcome = {}", entries.outcome
+        )
         where.add("request_id = {}", entries.request_id)
         where.add("at >= {}", entries.since)
         where.add("at < {}", entries.until)
         where.add("(at, audit.id) < ((SELECT at FROM audit WHERE organization_id = {} AND id = {}), {})", *after_entry)
+        where.add(_NOT_SETTLED)
         find = f"{_ENTRIES_WHERE} {where.text} ORDER BY at DESC, audit.id DESC LIMIT {where.argument(limit)}"
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(find, *where.arguments)
@@ -261,6 +343,11 @@ class Audit:
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(USAGE, organization_id, span, since, timedelta(seconds=seconds))
         return [usage_point(row) for row in rows]
+
+
+def _with_call_id(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with an id, by which it is stored once even if its file is read twice."""
+    return {"call_id": str(uuid4()), **row}
 
 
 async def prune_audit(database: Database, retention: int) -> int:

@@ -30,6 +30,12 @@ USAGE = f"""
     LEFT JOIN found ON found.at = point
     ORDER BY point
 """
+#: counts the calls of a JSON array, beside those that PostgreSQL counts as their entries are inserted
+COUNT = """
+    SELECT gateway_count_calls(array_agg(organization_id), array_agg(to_timestamp(at)), array_agg(outcome),
+                               array_agg(took_ms))
+    FROM json_to_recordset($1::json) AS call (organization_id uuid, at float8, outcome text, took_ms integer)
+"""
 #: for `prune`: counts stay as long as a response with 2,000 points can contain them, and a day more
 PRUNE = """
     WITH old AS (

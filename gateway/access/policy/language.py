@@ -70,7 +70,7 @@ def statements_of(name: str, cedar: str) -> list[PolicyStatement]:
 
 def checked(name: str, cedar: str, schema: "Schema") -> list[PolicyStatement]:
     """The statements of a policy; raises InvalidPolicy with all faults of syntax, schema and annotations."""
-    text = _Text(cedar)
+    text = _PolicyText(cedar)
     if len(cedar) > MAX_TEXT:
         raise text.refusal([(0, f"the policy has {len(cedar):,} characters; at most {MAX_TEXT:,} are allowed")])
     parsed = json.loads(_parsed(cedar))
@@ -128,7 +128,7 @@ class Schema:
             yield name, record.get("attributes", ())
 
 
-class _Text:
+class _PolicyText:
     """The text of a policy, with the places of its tokens and statements."""
 
     def __init__(self, cedar: str) -> None:
@@ -172,11 +172,11 @@ def _parsed(cedar: str) -> str:
     try:
         return cedarpy.policies_to_json_str(cedar)
     except ValueError as error:
-        text = _Text(cedar)
+        text = _PolicyText(cedar)
         raise text.refusal([(_syntax_offset(text, cedar, str(error)), str(error))]) from error
 
 
-def _syntax_offset(text: _Text, cedar: str, error: str) -> int:
+def _syntax_offset(text: _PolicyText, cedar: str, error: str) -> int:
     """Where the text stops to be the beginning of a policy; the parser does not say it."""
     if error.startswith(_UNFINISHED):
         return len(cedar.rstrip())
@@ -206,7 +206,7 @@ def _is_refused(beginning: str) -> bool:
     return False
 
 
-def _schema_faults(cedar: str, text: _Text, schema: Schema) -> Iterator[tuple[int, str]]:
+def _schema_faults(cedar: str, text: _PolicyText, schema: Schema) -> Iterator[tuple[int, str]]:
     """What does not fit the schema: each fault once, though Cedar finds it for every action."""
     seen: set[tuple[str, ...]] = set()
     result = cedarpy.validate_policies(cedar, schema.handle, release_gil=True)
@@ -246,7 +246,7 @@ def _statement(name: str, document: Mapping[str, Any]) -> PolicyStatement:
     )
 
 
-def _annotation_faults(found: Sequence[PolicyStatement], text: _Text) -> Iterator[tuple[int, str]]:
+def _annotation_faults(found: Sequence[PolicyStatement], text: _PolicyText) -> Iterator[tuple[int, str]]:
     labels: set[str] = set()
     for index, statement in enumerate(found):
         tokens = text.within(index)

@@ -3,14 +3,13 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from typing import Any, Protocol
 
 import jsonschema_rs
 
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.results import Result
-from gateway.errors import MAX_FAULTS
+from gateway.kinds.schema_errors import first_errors
 
 Call = Callable[[Context, Mapping[str, Any]], Awaitable[Result]]
 
@@ -49,7 +48,7 @@ class ServerTool:
         """The first faults of the arguments, one message each."""
         return [
             f"{'.'.join(map(str, fault.instance_path)) or 'arguments'}: {fault.message}"
-            for fault in islice(self.validator.iter_errors(dict(arguments)), MAX_FAULTS)
+            for fault in first_errors(self.validator, dict(arguments))
         ]
 
 

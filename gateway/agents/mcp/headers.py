@@ -11,6 +11,8 @@ import mcp_types as types
 from gateway.agents.mcp.messages import HANDSHAKE_VERSIONS, VERSIONS, Message, RpcError, unsupported_version
 
 VERSION = "MCP-Protocol-Version"
+#: the protocol version of requests that name none, because it has no such header
+_WITHOUT_HEADER = "2025-03-26"
 METHOD = "Mcp-Method"
 NAME = "Mcp-Name"
 PARAM_PREFIX = "Mcp-Param-"
@@ -34,7 +36,7 @@ def version_of(message: Message, headers: Mapping[str, str]) -> str:
     if message.version is not None or header not in (None, *HANDSHAKE_VERSIONS):
         return _repeated_version(message, header)
     if header is None and message.method != "initialize":
-        raise _mismatch(f"{VERSION} is missing")
+        return _WITHOUT_HEADER
     return header or HANDSHAKE_VERSIONS[0]
 
 

@@ -11,7 +11,7 @@ from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 from gateway.errors import GatewayError, RequestError, Unavailable
 
 #: supported protocol versions, the newest first
-VERSIONS = (LATEST_MODERN_VERSION, "2025-11-25", "2025-06-18")
+VERSIONS = (LATEST_MODERN_VERSION, "2025-11-25", "2025-06-18", "2025-03-26")
 #: protocol versions that begin with `initialize`
 HANDSHAKE_VERSIONS = tuple(version for version in VERSIONS if version not in MODERN_PROTOCOL_VERSIONS)
 #: the extension for calls that continue in the background

@@ -70,6 +70,8 @@ async def serve(reader: asyncio.StreamReader, writer: Writer, answer: Answer) ->
         request_id = id_of(document)
         task = running[request_id] = asyncio.create_task(respond(document))
         task.add_done_callback(partial(_forget, running, request_id))
+        if isinstance(document, dict) and document.get("method") == "initialize":
+            await asyncio.wait([task])  # the next messages have the protocol version of its response
     if running:
         await asyncio.wait(running.values(), timeout=_TIMEOUT)
 

@@ -30,13 +30,12 @@ _WORKING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.WAITING})
 
 
 def continuation(answer: OperationResult) -> dict[str, Any]:
-    """`next`, the params of the next page; or `incomplete`, the reason why the application does not return the rest.
+    """`next`, the params of the next page, and `incomplete`, the reason why records are or may be missing.
 
-    Empty on the last page, and for an operation without pages.
+    Empty on a last page that is proved to be the last, and for an operation without pages.
     """
-    if answer.incomplete is not None:
-        return {"incomplete": answer.incomplete}
-    return {} if answer.next is None else {"next": dict(answer.next)}
+    members = {"next": None if answer.next is None else dict(answer.next), "incomplete": answer.incomplete}
+    return {name: value for name, value in members.items() if value is not None}
 
 
 def largest_pages(entry: OperationEntry, params: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -109,8 +109,8 @@ class Backend(Protocol):
     @property
     def catalog(self) -> Catalog: ...
 
-    @property
-    def index(self) -> OperationIndex: ...
+    async def index(self) -> OperationIndex:
+        """The search for operations, created at the first call; other tools must not need it."""
 
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
         """All connectors that the caller may use, in a fixed order."""

@@ -89,8 +89,12 @@ class Calls:
         return answers.linked(result_id, call.entry.name, answer, continued, selected=bool(call.fields))
 
     async def all_pages(self, context: Context, call: AgentCall, max_bytes: int) -> Result:
-        """The records of all pages as one answer; if pages remain, `next` has the params of the next page."""
+        """The records of all pages as one answer; if pages remain, `next` has the params of the next page.
+
+        `incomplete` is the first reason why records are or may be missing.
+        """
         records: list[msgspec.Raw] = []
+        incomplete: dict[str, Any] = {}
         continued: dict[str, Any] = {"next": answers.largest_pages(call.entry, call.params)}
         began, pages = time.monotonic(), 0
         while "next" in continued and pages < _MAX_PAGES and time.monotonic() - began < _PAGES_SECONDS:
@@ -102,9 +106,10 @@ class Calls:
                 raise InvalidParams(f"reading a page takes long and continues as job {page.id}; read page by page")
             records += _records(page)
             continued, pages = answers.continuation(page), pages + 1
+            incomplete = incomplete or {name: each for name, each in continued.items() if name == "incomplete"}
             await context.progress(pages, text=f"{len(records)} records read")
         all_records = OperationResult(result=msgspec.Raw(msgspec.json.encode(records)))
-        return await self._fitted(context, call, all_records, continued, max_bytes)
+        return await self._fitted(context, call, all_records, {**continued, **incomplete}, max_bytes)
 
     # --- jobs ---
 

@@ -17,6 +17,7 @@ from gateway.agents.mcp.results import Result
 from gateway.contract.events import EventPage, EventSelection, EventType, EventView
 from gateway.errors import CursorExpired, InsufficientScope, NotFound, Unauthorized, Unavailable
 from gateway.foundation.aio.clock import CLOCK
+from gateway.kinds.schema_errors import first_errors
 
 #: events of a poll: the default and the maximum of `maxEvents`
 _PAGE, _MAX_PAGE = 100, 1000
@@ -196,7 +197,7 @@ def _checked(subscription: EventSubscription) -> _CheckedSubscription:
         raise RpcError(NOT_FOUND, "NotFound", {"kind": "event"})
     type_, arguments = EventType(subscription.name), subscription.arguments
     validator = jsonschema_rs.Draft202012Validator(_described(type_)["inputSchema"])
-    faults = [error.message for error in validator.iter_errors(dict(arguments))]
+    faults = [error.message for error in first_errors(validator, dict(arguments))]
     if faults:
         raise invalid_params("; ".join(faults))
     floor = None

@@ -63,7 +63,7 @@ class GeneralTools:
         """The operations for a task; of equal matches, those of connected kinds come first."""
         connectors = await self._backend.connectors(context.caller)
         kind = arguments.get("kind")
-        found = self._backend.index.search(
+        found = (await self._backend.index()).search(
             arguments["task"],
             kind=None if kind is None else self._backend.catalog.kind(kind).name,
             effect=arguments.get("effect"),
@@ -229,7 +229,7 @@ class GeneralTools:
             connectors = [each for each in connectors if each.kind == kind]
         if name is not None:
             connectors = [each for each in connectors if name in (each.id, each.name)]
-        shown = [{"application": catalog.kind(each.kind).spec.application, **each.as_document()} for each in connectors]
+        shown = [{"application": catalog.application_of(each.kind), **each.as_document()} for each in connectors]
         if kind is None and name is None:
             kinds = [{"application": each.spec.application, "kind": each.name} for each in catalog]
             return structured({"connectors": shown, "kinds": kinds})

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -40,6 +40,8 @@ log = logging.getLogger(__name__)
 _WORKSPACE = "default"
 #: seconds between checks whether a person has given consent
 _POLL_INTERVAL = 1.0
+#: creates the search for operations at the first call
+Index = Callable[[], Awaitable[OperationIndex]]
 
 
 @dataclass(frozen=True)
@@ -62,13 +64,16 @@ class HostedCaller:
 class HostedBackend:
     """Runs operations with the gateway's use cases."""
 
-    def __init__(self, services: Services, index: OperationIndex) -> None:
+    def __init__(self, services: Services, index: Index) -> None:
         self._services = services
-        self.index = index
+        self._index = index
 
     @property
     def catalog(self) -> Catalog:
         return self._services.catalog
+
+    async def index(self) -> OperationIndex:
+        return await self._index()
 
     async def connectors(self, caller: HostedCaller) -> Sequence[ConnectorInfo]:
         caller.caller.require(Scope.READ)
@@ -264,11 +269,9 @@ class HostedEvents:
     async def follow(
         self, caller: HostedCaller, selection: EventSelection, after: int, seconds: float
     ) -> AsyncGenerator[EventPage, None]:
-        pages = self._events.follow(caller.caller, selection, after, seconds)
-        async with aclosing(pages):
-            with caller.suspended():
-                async for page in pages:
-                    yield page
+        async with aclosing(self._events.follow(caller.caller, selection, after, seconds)) as pages:
+            async for page in pages:
+                yield page
 
 
 def _job_id(text: str) -> UUID:

@@ -11,6 +11,7 @@ from gateway.agents.tools.addresses import resource_uri
 from gateway.agents.tools.backend import AgentCall, ConnectorInfo, Part
 from gateway.agents.tools.ranges import part_of_file, part_of_records, part_of_text
 from gateway.errors import InvalidParams, NotFound, UpstreamTooLarge
+from gateway.foundation import payloads
 from gateway.in_process import LocalConnector
 from gateway.jobs.model import StoredJob
 from gateway.jobs.results import line_of
@@ -32,8 +33,11 @@ class LocalBackend:
     def __init__(self, connector: LocalConnector) -> None:
         self._connector = connector
         self.catalog = Catalog([connector.kind])
-        self.index = OperationIndex(self.catalog)
+        self._index = OperationIndex(self.catalog)
         self._results: OrderedDict[str, tuple[bytes, str]] = OrderedDict()
+
+    async def index(self) -> OperationIndex:
+        return self._index
 
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
         kind = self._connector.kind
@@ -51,7 +55,7 @@ class LocalBackend:
         if call.entry.action is not None and call.entry.action.download is not None:
             return await self._file(call)
         page = await self._connector.execute(call.entry.entity_id, call.entry.action_id, call.params)
-        return selected(page.answer, FieldSelection(select_fields=call.fields))
+        return await selected(page.answer, FieldSelection(select_fields=call.fields))
 
     async def _file(self, call: AgentCall) -> OperationResult:
         """Store a file; the answer has the URI at which ranges of it are read."""
@@ -87,7 +91,7 @@ class LocalBackend:
                 len(content), media_type, offset, limit, lambda part: _each(content[part.start : part.end + 1])
             )
         if content.startswith(b"["):
-            records = msgspec.json.decode(content, type=list[msgspec.Raw])
+            records = payloads.items(content)
             return await part_of_records(_each("".join(map(line_of, records))), offset, limit)
         return await part_of_text(_each(content), offset, limit)
 

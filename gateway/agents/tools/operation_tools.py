@@ -1,7 +1,6 @@
 """One tool for each operation, for hosts with a tool search of their own."""
 
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Mapping
 from typing import Any
 
 from gateway.agents.mcp.context import Context
@@ -44,29 +43,28 @@ class OperationTools:
         self._backend = backend
         self._general_tools = general_tools
         self._patterns = patterns
+        self._made: Mapping[str, tuple[OperationEntry | None, ServerTool]] | None = None
 
-    @cached_property
-    def _entries(self) -> Sequence[OperationEntry]:
-        return [
-            entry
-            for entry in self._backend.index.entries
-            if any(matches(entry.name, pattern) for pattern in self._patterns)
-        ]
-
-    @cached_property
-    def _tools(self) -> dict[str, ServerTool]:
-        tools = [*(self._tool(entry) for entry in self._entries), self._read_result()]
-        return {tool.name: tool for tool in tools}
+    async def _tools(self) -> Mapping[str, tuple[OperationEntry | None, ServerTool]]:
+        """The tools by name, each with its operation; `read` has none."""
+        if self._made is None:
+            known = (await self._backend.index()).entries
+            entries = [entry for entry in known if any(matches(entry.name, pattern) for pattern in self._patterns)]
+            made: list[tuple[OperationEntry | None, ServerTool]] = [(entry, self._tool(entry)) for entry in entries]
+            self._made = {tool.name: (entry, tool) for entry, tool in [*made, (None, self._read_result())]}
+        return self._made
 
     async def listed(self, context: Context) -> ListPage:
         """The tools, without those that the policies never allow to the caller."""
-        offered = {entry.name for entry in await self._backend.offered(context.caller, self._entries)}
-        hidden = {tool_of(entry).name for entry in self._entries if entry.name not in offered}
-        tools = [tool.as_document() for name, tool in self._tools.items() if name not in hidden]
-        return ListPage(tools, scope="private" if hidden else "public")
+        tools = (await self._tools()).values()
+        entries = [entry for entry, _ in tools if entry is not None]
+        offered = {entry.name for entry in await self._backend.offered(context.caller, entries)}
+        shown = [tool.as_document() for entry, tool in tools if entry is None or entry.name in offered]
+        return ListPage(shown, scope="public" if len(shown) == len(tools) else "private")
 
     async def named(self, context: Context, name: str) -> ServerTool | None:
-        return self._tools.get(name)
+        found = (await self._tools()).get(name)
+        return None if found is None else found[1]
 
     def _read_result(self) -> ServerTool:
         """The tool `read`, limited to stored results, for the hints in long answers."""

@@ -1,7 +1,9 @@
 """Resources: stored answers and files, read in parts; and a document for each kind."""
 
+import asyncio
 import base64
 from collections.abc import Mapping
+from textwrap import shorten
 from typing import Any
 
 from yarl import URL
@@ -15,6 +17,8 @@ from gateway.agents.tools.backend import Backend, Part
 from gateway.errors import InvalidParams, NotFound
 from gateway.kinds.agent_docs import skill_docs
 
+#: maximum characters of a text of a kind in the list of all kinds, which every agent reads
+_MAX_TEXT = 500
 #: milliseconds for which clients may cache a part; stored results do not change
 _TTL = 3_600_000
 
@@ -31,8 +35,8 @@ class ResultResources:
             {
                 "uri": f"gateway://kinds/{kind.name}",
                 "name": kind.name,
-                "title": kind.spec.title,
-                "description": kind.spec.description,
+                "title": shorten(kind.spec.title, _MAX_TEXT),
+                "description": shorten(kind.spec.description, _MAX_TEXT),
                 "mimeType": "text/markdown",
             }
             for kind in self._backend.catalog
@@ -52,15 +56,16 @@ class ResultResources:
         try:
             url = URL(uri)
             if (url.scheme, url.host) == ("gateway", "kinds"):
-                return self._kind(uri, url.path.strip("/"))
+                return await self._kind(uri, url.path.strip("/"))
             at = ResultAddress.of(uri)
             part = await self._backend.part(context.caller, at.id, at.offset, at.limit)
         except (NotFound, InvalidParams, ValueError) as error:
             raise _missing(uri, str(error)) from error
         return _contents(uri, at.id, part)
 
-    def _kind(self, uri: str, name: str) -> Result:
-        document = skill_docs(self._backend.catalog.kind(name))
+    async def _kind(self, uri: str, name: str) -> Result:
+        # In a thread, because a kind may have thousands of operations.
+        document = await asyncio.to_thread(skill_docs, self._backend.catalog.kind(name))
         text = "\n\n".join(_markdown(block) for block in document["content"])
         content = {"uri": uri, "mimeType": "text/markdown", "text": text}
         return page("contents", [content], ttl_ms=_TTL, scope="public")

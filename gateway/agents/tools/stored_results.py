@@ -14,6 +14,7 @@ from gateway.agents.tools.backend import Backend, Part, ResultForm
 from gateway.agents.tools.descriptions import DEFAULT_BYTES
 from gateway.agents.tools.ranges import lines_of, part_of_text
 from gateway.errors import InvalidParams
+from gateway.foundation import payloads
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.field_selection import FieldSelection, selected, selected_records
 from gateway.upstream.responses import OperationResult
@@ -22,6 +23,8 @@ from gateway.upstream.responses import OperationResult
 _MAX_DOCUMENT = 32 << 20
 #: members of a record that are compared with the name of one that is not there
 _COMPARED = 1000
+#: records without a member
+_EMPTY = (b"{}", b"[]", b'""', b"null", b"false", b"0")
 
 
 class StoredResults:
@@ -40,7 +43,7 @@ class StoredResults:
         max_bytes = arguments.get("max_bytes", DEFAULT_BYTES)
         part = await self._backend.part(context.caller, at.id, offset, limit)
         if part.form is ResultForm.RECORDS:
-            document, count = _records(part, arguments.get("fields"), max_bytes)
+            document, count = await _records(part, arguments.get("fields"), max_bytes)
         else:
             # `limit` counts bytes here, and records in a list.
             in_bytes = min(max_bytes if limit is None else limit, max_bytes)
@@ -59,7 +62,7 @@ class StoredResults:
         """The range of a file, or of a JSON document that is reduced to the fields."""
         if part.form is ResultForm.DOCUMENT and fields:
             answer = OperationResult(result=msgspec.Raw(await self._document(context, result_id)))
-            content = bytes(selected(answer, FieldSelection(select_fields=fields)).result)
+            content = bytes((await selected(answer, FieldSelection(select_fields=fields))).result)
             return await part_of_text(_chunks(content), offset, limit)
         return await self._backend.part(context.caller, result_id, offset, limit)
 
@@ -74,13 +77,13 @@ class StoredResults:
                 raise InvalidParams(f"the result is larger than {_MAX_DOCUMENT} bytes; read it without fields")
 
 
-def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict[str, Any], int]:
+async def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict[str, Any], int]:
     """The first records that fit into `max_bytes`, at least one, and their number."""
     assert isinstance(part.data, str)
     lines = [msgspec.Raw(line.encode()) for line in lines_of(part.data)]
-    records = selected_records(lines, FieldSelection(select_fields=fields))
-    if fields and records and not any(records):
-        names = islice(msgspec.json.decode(lines[0]), _COMPARED)
+    records = await selected_records(lines, FieldSelection(select_fields=fields))
+    if fields and records and all(bytes(record) in _EMPTY for record in records):
+        names = islice(payloads.value(lines[0]), _COMPARED)
         raise InvalidParams(f"no record has {', '.join(fields)}; {did_you_mean(fields[0], names)}")
     fitting: list[Any] = []
     used = 0
@@ -92,7 +95,7 @@ def _records(part: Part, fields: list[str] | None, max_bytes: int) -> tuple[dict
     if used <= max_bytes or len(fitting) > 1 or fields:
         return {"result": fitting}, len(fitting)
     advice = f"the record was shortened from {used} bytes; name fields to read members in full"
-    return {"result": answers.preview([msgspec.json.decode(fitting[0])]), "shortened": advice}, 1
+    return {"result": answers.preview([payloads.value(fitting[0])]), "shortened": advice}, 1
 
 
 def _content(part: Part) -> dict[str, Any]:

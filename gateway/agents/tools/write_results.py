@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from gateway.agents.tools.answers import shortened
 from gateway.contract.kinds import Effect
+from gateway.foundation import payloads
 from gateway.kinds.find.entries import OperationEntry
-from gateway.upstream.field_selection import FieldSelection, selected
+from gateway.upstream.field_selection import FieldSelection, selector
 from gateway.upstream.responses import OperationResult
 
 #: names of ids and URLs of records in the APIs of applications
@@ -47,7 +48,7 @@ class RequestedWrite:
         """
         if self.entry.effect is Effect.READ or self.entry.action is None or self.entry.action.runs != "inline":
             return answer
-        record = answer.decoded()
+        record = payloads.editable(answer.result)
         if not isinstance(record, Mapping):
             return answer
         search = self.entry.entity.search
@@ -59,15 +60,18 @@ def shown_of_batch(writes: Sequence[RequestedWrite], fields: Sequence[str] | Non
     """A function that reduces each result of a batch by `RequestedWrite.shown`, or to the requested fields."""
 
     def shown(answer: OperationResult) -> OperationResult:
-        document = answer.decoded()
+        document = payloads.editable(answer.result)
         for item in document["results"]:
             if "result" in item:
                 item["result"] = of_item(item["index"], item["result"])
         return replace(answer, result=msgspec.Raw(msgspec.json.encode(document)))
 
-    def of_item(index: int, result: Any) -> msgspec.Raw:
-        one = OperationResult(result=msgspec.Raw(msgspec.json.encode(result)))
-        return (selected(one, FieldSelection(select_fields=fields)) if fields else writes[index].shown(one)).result
+    select = selector(FieldSelection(select_fields=fields))
+
+    def of_item(index: int, result: Any) -> Any:
+        if fields:
+            return [select(record) for record in result] if isinstance(result, list) else select(result)
+        return writes[index].shown(OperationResult(result=msgspec.Raw(msgspec.json.encode(result)))).result
 
     return shown
 

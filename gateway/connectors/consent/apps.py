@@ -10,10 +10,11 @@ from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller
 from gateway.connectors.consent.consent_request import require_oauth
 from gateway.contract.oauth import AppIdentityView, AppView
-from gateway.errors import Conflict
+from gateway.errors import Conflict, UnknownConnectorType
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Binding, Sealed, Vault
 from gateway.kinds.catalog import Catalog
+from gateway.kinds.suggestions import canonical
 from gateway.settings import name_in_variables
 from gateway.upstream.oauth_tokens.model import App, app_in
 
@@ -78,12 +79,22 @@ class RegisteredApps:
 
     async def delete(self, caller: Caller, connector_type: str) -> None:
         """Delete the organization's own app, if any; the next consent uses the platform's app."""
-        kind = self._catalog.kind(connector_type).name
+        kind = await self._kind_of(caller.organization_id, connector_type)
         with self._audit.record("oauth_app.delete", caller, target=kind) as entry:
             entry.kind = kind
             caller.require_whole_organization()
             async with self._database.tenant(caller.organization_id) as connection:
                 await connection.execute(_DELETE, caller.organization_id, kind)
+
+    async def _kind_of(self, organization_id: UUID, connector_type: str) -> str:
+        """The name of a kind, or of one that is not served but has an app; raises UnknownConnectorType."""
+        try:
+            return self._catalog.kind(connector_type).name
+        except UnknownConnectorType:
+            name = canonical(connector_type)
+            if name not in {app.connector_type for app in await self.find(organization_id)}:
+                raise
+            return name
 
     async def current(self, organization_id: UUID, kind: str) -> App:
         """The app for a new consent; raises Conflict if there is none."""

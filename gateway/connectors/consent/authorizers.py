@@ -139,7 +139,7 @@ class OAuthAuthorizers:
 
     def authorizer_of(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> Authorizer:
         """The authorizer of a record's calls; `secret` is the credentials that were read with the record."""
-        spec = self._catalog.kind(record.kind).spec
+        spec = self._catalog.served(record.kind).spec
         if not _is_oauth(record, spec):
             return SealedAuthorizer(self._connectors, self._catalog, record, self._persistence.refuse, secret)
         method = spec.authentication[record.auth_method or ""]
@@ -154,7 +154,7 @@ class OAuthAuthorizers:
 
     async def ensure_token_variables(self, record: ConnectorRecord) -> ConnectorRecord:
         """The record with the variables that only a token response has; requests a token if they are missing."""
-        spec = self._catalog.kind(record.kind).spec
+        spec = self._catalog.served(record.kind).spec
         is_complete = not _is_oauth(record, spec) or not missing_token_variables(spec, record.environment)
         if is_complete or record.status is not ConnectorStatus.ACTIVE:
             return record
@@ -167,7 +167,7 @@ class OAuthAuthorizers:
     async def revoke(self, record: ConnectorRecord) -> bool:
         """Revoke the grant at the application, best effort; returns whether the application confirmed it."""
         try:
-            return await self._revoked(record, self._catalog.kind(record.kind).spec)
+            return await self._revoked(record, self._catalog.served(record.kind).spec)
         except GatewayError as error:
             log.info("a grant could not be revoked", extra={"connector_id": str(record.id), "code": error.code})
             return False
@@ -185,4 +185,5 @@ class OAuthAuthorizers:
 
 
 def _is_oauth(record: ConnectorRecord, spec: ConnectorSpec) -> bool:
-    return record.auth_method is not None and spec.authentication[record.auth_method].oauth
+    method = spec.authentication.get(record.auth_method or "")
+    return method is not None and method.oauth

@@ -223,7 +223,11 @@ class Flows:
 
     async def _connected(self, flow: Flow, query: Query) -> ConnectorRecord | TokenError:
         """The connector of a consent, or why there is none."""
-        kind, override = self._catalog.kind(flow.kind), self._upstreams.overrides.get(flow.kind)
+        if (reason := self._catalog.unserved_reason(flow.kind)) is not None:
+            return TokenError(
+                code="server_error", description=reason, kind=TokenErrorKind.TRANSIENT, error=UpstreamInvalidResponse
+            )
+        kind, override = self._catalog.kinds[flow.kind], self._upstreams.overrides.get(flow.kind)
         code = read_code(query, kind.spec, flow.environment, override)
         if isinstance(code, TokenError):
             return code

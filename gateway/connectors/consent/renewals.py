@@ -116,7 +116,7 @@ class Renewals:
                 raise gateway_error_of(result, app)
 
     def _method(self, record: ConnectorRecord) -> AuthMethod:
-        return self._catalog.kind(record.kind).spec.authentication[record.auth_method or ""]
+        return self._catalog.served(record.kind).spec.authentication[record.auth_method or ""]
 
     async def _claimed(self, record: ConnectorRecord, version: int) -> RenewalLease | Secret:
         """The lease, or the newer credentials that another process has stored."""
@@ -135,7 +135,7 @@ class Renewals:
         self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease
     ) -> TokenSet | TokenError:
         """Send the token request, with heartbeats of the lease until the response arrives."""
-        spec = self._catalog.kind(record.kind).spec
+        spec = self._catalog.served(record.kind).spec
         scope = RateScope.of_tokens(spec, record.id)
         client = TokenClient(spec, record.environment, self._upstreams, scope)
         renewing = asyncio.ensure_future(client.renew(app, stale.values, self._method(record)))
@@ -151,7 +151,7 @@ class Renewals:
         self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease, tokens: TokenSet
     ) -> Secret:
         """Commit the new tokens; retried while PostgreSQL is unavailable, because this is their only copy."""
-        spec, override = self._catalog.kind(record.kind).spec, self._upstreams.overrides.get(record.kind)
+        spec, override = self._catalog.served(record.kind).spec, self._upstreams.overrides.get(record.kind)
         environment = with_token_variables(spec, record.environment, tokens, override)
         credentials = credentials_of(app, tokens, stale.values)
         save = partial(self._persistence.save, lease, credentials, environment, tokens.expires_at)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -38,9 +38,12 @@ _USE = f"""
     RETURNING {_COLUMNS}
 """
 _WAS_COMPLETED = "SELECT status = 'completed' FROM oauth_flows WHERE state_hash = $1 AND browser_hash = $2"
-_COMPLETE = """
+#: After so long, the process that exchanges the code counts as dead, and what it still does is refused.
+_EXCHANGE = timedelta(seconds=60)
+_COMPLETE = f"""
     UPDATE oauth_flows SET status = 'completed', connector_id = $3
     WHERE organization_id = $1 AND id = $2 AND status = 'pending'
+      AND (used_at IS NULL OR used_at > now() - interval '{_EXCHANGE.seconds} seconds')
     RETURNING id
 """
 # A disabled connector stays disabled.
@@ -203,7 +206,7 @@ class FlowStore:
 
     async def _complete_within(self, connection: Connection, flow: Flow, connector_id: UUID) -> None:
         if await connection.fetchval(_COMPLETE, flow.organization_id, flow.id, connector_id) is None:
-            raise NotFound("another consent, or credentials, have replaced this consent")
+            raise NotFound("another consent, or credentials, have replaced this consent, or it took too long")
 
     async def complete_again(self, flow: Flow, connector_id: UUID, new: NewConnector) -> ConnectorRecord:
         """Store new credentials of a connector; raises NotFound if it was deleted, or the consent abandoned."""
@@ -245,13 +248,14 @@ class FlowStore:
 
 
 def _state(members: dict[str, Any], now: datetime) -> FlowState:
-    was_answered = members.pop("used_at") is not None
+    used_at = members.pop("used_at")
     status = FlowStatus(members.pop("status"))
-    if status is FlowStatus.PENDING and members["expires_at"] < now:
-        status = FlowStatus.FAILED if was_answered else FlowStatus.EXPIRED
-        if was_answered:
-            # The process that handled the callback has died, and the code is lost.
-            members |= {"error": "server_error", "error_description": "the gateway was interrupted; begin again"}
-        else:
-            members["error"] = "expired"
+    is_over = members["expires_at"] < now
+    if status is FlowStatus.PENDING and used_at is not None and (is_over or used_at + _EXCHANGE < now):
+        # The process that handled the callback has died, and the code is lost.
+        status = FlowStatus.FAILED
+        members |= {"error": "server_error", "error_description": "the gateway was interrupted; begin again"}
+    elif status is FlowStatus.PENDING and is_over:
+        status = FlowStatus.EXPIRED
+        members["error"] = "expired"
     return FlowState(status=status, **members)

@@ -68,7 +68,7 @@ class ConnectLinks:
     ) -> ConnectLinkView:
         """Create a link for the workspace, or for one connector of it.
 
-        Raises InsufficientScope, InvalidParams and NotFound.
+        Raises InsufficientScope, InvalidParams, NotFound, and ConnectorNotReady if the connector's kind is not served.
         """
         with self._audit.record("connect_session.create", caller, connector_id=connector_id) as entry:
             caller.require(Scope.WRITE)
@@ -94,7 +94,9 @@ class ConnectLinks:
         seconds: int,
     ) -> ConnectLinkView:
         caller.require_own_workspace(workspace_name)
-        kinds = tuple(dict.fromkeys(self._catalog.kind(each).name for each in connector_types or self._catalog.kinds))
+        if connector_id is None:
+            named = connector_types or self._catalog.kinds
+            kinds = tuple(dict.fromkeys(self._catalog.kind(each).name for each in named))
         faults: list[FieldError] = []
         if redirect_url is not None:
             allowed = caller.client.redirect_urls
@@ -103,7 +105,7 @@ class ConnectLinks:
         if connector_id is not None:
             record = await self._connectors.get(caller.organization_id, connector_id)
             caller.require_workspace(record.workspace_name, "connector")
-            kinds = (record.kind,)
+            kinds = (self._catalog.served(record.kind).name,)
             if record.workspace_name != workspace_name:
                 message = f"workspace_name is {workspace_name!r}, and the connector's is {record.workspace_name!r}"
                 faults.append(FieldError("/workspace_name", "workspace_name", "mismatch", message))

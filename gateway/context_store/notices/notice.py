@@ -1,12 +1,13 @@
 """Verifies notices and finds their subjects, as the spec of the kind describes them. Pure."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-import msgspec
-
+from gateway.errors import UpstreamInvalidResponse
+from gateway.foundation import payloads
 from gateway.kinds.members import JsonPath, MetaPath
 from gateway.kinds.notices import NoticeSpec
 from gateway.kinds.paging import HEADER_PATH
@@ -14,6 +15,8 @@ from gateway.upstream.responses import value_at
 
 #: characters of a record's id
 _MAX_ID = 200
+#: records of an entity in one notice; a notice of more is about the entity as a whole
+MAX_RECORDS = 200
 
 
 class NoticedChange(NamedTuple):
@@ -37,8 +40,8 @@ class Notice:
     def document(self) -> Any:
         """The JSON of the body; None for anything else."""
         try:
-            return msgspec.json.decode(self.body)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return payloads.value(self.body)
+        except UpstreamInvalidResponse:
             return None
 
     def text_at(self, path: MetaPath) -> str:
@@ -54,8 +57,14 @@ def changes_of(spec: NoticeSpec, notice: Notice) -> list[NoticedChange]:
     changes = found if isinstance(found, list) else [found]
     is_in_header = spec.type[:1] == (HEADER_PATH,)
     types = (notice.text_at(spec.type) if is_in_header else value_at(change, spec.type) for change in changes)
+    found_ids = defaultdict[str, set[str]](set)
+    for change, type_ in zip(changes, types, strict=True):
+        for entity, record_id in _changes(spec, change, type_):
+            found_ids[entity].add(record_id)
     return sorted(
-        {each for change, type_ in zip(changes, types, strict=True) for each in _changes(spec, change, type_)}
+        NoticedChange(entity, record_id)
+        for entity, ids in found_ids.items()
+        for record_id in (ids if len(ids) <= MAX_RECORDS else {""})
     )
 
 

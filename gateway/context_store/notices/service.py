@@ -14,7 +14,7 @@ from gateway.context_store.notices.store import HookStore
 from gateway.context_store.notices.verification import delivery_digest
 from gateway.context_store.sync.service import Synchronization
 from gateway.contract.hooks import HookView
-from gateway.errors import FieldError, Forbidden, InvalidParams, UnknownConnectorType
+from gateway.errors import FieldError, Forbidden, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.telemetry.metrics import NOTICES
 from gateway.kinds.catalog import Catalog
@@ -64,21 +64,26 @@ class InboundWebhooks:
         self._base_url = base_url.rstrip("/")
 
     async def create(self, caller: Caller, connector_id: UUID, secret: str | None) -> HookView:
-        """The connector's hook, created if there is none; handshakes may add secrets for the next hour.
+        """The connector's hook, created if there is none.
 
-        `secret` is added to the secrets that may sign notices. Raises NotFound, and InvalidParams for a kind without
-        webhooks and for a secret in a wrong format.
+        Handshakes may add secrets for an hour, and no longer after the first signed notice of a change.
+
+        `secret` is added to the secrets that may sign notices. Raises NotFound, ConnectorNotReady for
+        a kind that is not served, and InvalidParams for a kind without webhooks and for a secret in a wrong format.
         """
         with self._audit.record("hook.create", caller, connector_id=connector_id) as entry:
             record = await self._connectors.get(caller, connector_id)
             entry.kind = record.kind
-            spec = self._spec(record.kind)
+            spec = self._catalog.served(record.kind).spec.webhooks
             if spec is None:
                 raise InvalidParams(
                     f"the gateway accepts no webhooks of {record.kind}; its copies are synchronized by schedule"
                 )
             if secret is not None:
                 _require_key(spec, secret)
+            if not self._synchronization.is_automatic:
+                extra = {"connector_id": str(connector_id)}
+                log.warning("notices to a hook change nothing while GATEWAY_SYNCHRONIZE is false", extra=extra)
             hook = await self._store.create(caller.organization_id, connector_id)
             entry.target = str(hook.id)
             if secret is not None:
@@ -136,6 +141,8 @@ class InboundWebhooks:
         notice = Notice(method, self._url_of(hook) + (f"?{query}" if query else ""), headers, body)
         spec = self._spec(hook.kind)
         if spec is None:
+            reason = self._catalog.unserved_reason(hook.kind) or "its kind has no webhooks any more"
+            log.warning("a notice was refused: %s", reason, extra={"connector_id": str(hook.connector_id)})
             raise _refused(hook.kind)
         if _has_secret_handshake(spec) and spec.signature.header not in notice.headers:
             return await self._handshake(spec, hook, notice)
@@ -147,7 +154,11 @@ class InboundWebhooks:
             if challenge:
                 NOTICES.add(hook.kind, "handshake")
                 return Receipt(challenge=challenge)
-        is_new = await self._store.store(hook, digest, changes_of(spec, notice))
+        changes = changes_of(spec, notice)
+        is_new = await self._store.store(hook, digest, changes)
+        if changes and _has_secret_handshake(spec) and hook.handshake_until > CLOCK.now():
+            # The application has its secret; a request for the hook expects handshakes again.
+            await self._store.expect_handshake(hook, 0)
         NOTICES.add(hook.kind, "stored" if is_new else "repeated")
         return Receipt()
 
@@ -176,10 +187,8 @@ class InboundWebhooks:
 
     def _spec(self, kind: str) -> NoticeSpec | None:
         """The webhooks of the kind's spec; None for a kind without webhooks, and for one that is not served."""
-        try:
-            return self._catalog.kind(kind).spec.webhooks
-        except UnknownConnectorType:
-            return None
+        served = self._catalog.kinds.get(kind)
+        return None if served is None else served.spec.webhooks
 
 
 def _has_secret_handshake(spec: NoticeSpec) -> bool:

@@ -103,6 +103,15 @@ PRUNE = """
     )
     DELETE FROM inbound_notices AS notice USING old WHERE notice.hook_id = old.hook_id AND notice.digest = old.digest
 """
+# Changes of entities that are not synchronized would stay: their connector is disabled, or copies are switched off.
+PRUNE_CHANGES = """
+    WITH old AS (
+        SELECT connector_id, entity, record_id FROM inbound_changes WHERE noticed_at < now() - interval '7 days'
+        LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM inbound_changes AS change USING old
+    WHERE (change.connector_id, change.entity, change.record_id) = (old.connector_id, old.entity, old.record_id)
+"""
 
 
 def binding(organization_id: UUID, hook_id: UUID) -> Binding:

@@ -147,7 +147,8 @@ def page(plan: Plan, phase: Phase, limit: int, after: Position | None, *, is_bit
     selected = "".join(f", {key.expression} AS sort_{number}" for number, key in enumerate(keys))
     text = f"""
         {source}
-        SELECT e.records, e.last_synced_at, {is_within_limit} AS is_within_limit, page.id, page.document{sorts}
+        SELECT e.records, e.last_synced_at, e.last_synced_at IS NOT NULL AND e.incomplete IS NULL AS is_complete,
+            {is_within_limit} AS is_within_limit, page.id, page.document{sorts}
         FROM context_entities AS e LEFT JOIN LATERAL (
             SELECT r.id, r.json_text AS document{selected}
             FROM {records} AS r

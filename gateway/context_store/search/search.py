@@ -45,15 +45,18 @@ class SearchPage:
     #: the time as of which the copy is complete; None before the first load
     as_of: datetime | None
     total_synced: int
+    #: whether the copy was loaded and lacks no records
+    is_complete: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _PageRows:
     """Rows of a page, and one more if there is a next page."""
 
     rows: Sequence[Mapping[str, Any]] = ()
     as_of: datetime | None = None
     total: int = 0
+    is_complete: bool = False
     #: false if a bitmap scan found too many records; `rows` are then meaningless
     is_within_limit: bool = True
 
@@ -94,6 +97,7 @@ class ContextStore:
             took_ms=round((time.perf_counter() - began) * 1000),
             as_of=page_rows.as_of,
             total_synced=page_rows.total,
+            is_complete=page_rows.is_complete,
         )
 
     async def _rows(
@@ -162,7 +166,11 @@ async def _fetched(connection: Connection, statement: Statement) -> _PageRows | 
         return None
     first = rows[0]
     return _PageRows(
-        rows if first["id"] is not None else (), first["last_synced_at"], first["records"], first["is_within_limit"]
+        rows=rows if first["id"] is not None else (),
+        as_of=first["last_synced_at"],
+        total=first["records"],
+        is_complete=first["is_complete"],
+        is_within_limit=first["is_within_limit"],
     )
 
 

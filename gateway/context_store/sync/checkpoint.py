@@ -6,6 +6,9 @@ from typing import Any
 
 import msgspec
 
+#: seconds of a run, after which it ends without the rest
+MAX_SECONDS = 7 * 86_400.0
+
 
 class ChangesUnavailable(Exception):
     """The incremental read cannot continue: too many records have the same time. A full synchronization is needed."""
@@ -22,6 +25,8 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     swept: float | None = None
     #: the value that requests the next page, or the application's own cursor
     token: str | int | None = None
+    #: the position in the application's log of changes from which changes are read
+    log: str | None = None
     #: stored id of the parent whose records are being read
     parent: str | None = None
     #: ids below the parent whose records are not read yet, the current one first
@@ -30,13 +35,30 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     is_removed: bool = False
     #: whether all records below the parent are read, because none of them was read before
     is_whole: bool = False
-    #: whether some records could not be read, so that an unseen record may still exist
-    is_partial: bool = False
+    #: Unix time of a record of the list's last page, from which a list in the order of time continues
+    position: float | None = None
+    #: why some records could not be read, so that an unseen record may still exist; None if all were read
+    missing: str | None = None
+    #: whether the list began again, because the application refused the value that continues it
+    is_again: bool = False
 
     @property
     def start(self) -> float | None:
         """Unix time from which changes are read at this checkpoint; None for all records."""
         return None if self.is_whole else self.since
+
+    def at_beginning(self, **members: Any) -> "Checkpoint":
+        """The same checkpoint at the first page of a list, with other members."""
+        return self.replace(token=None, pending=(), is_again=False, **members)
+
+    def overdue(self, now: float) -> str | None:
+        """Why the run ends here, if it takes too long."""
+        days = round(MAX_SECONDS / 86_400)
+        return f"reading takes more than {days} days" if now - (self.began or now) > MAX_SECONDS else None
+
+    def without(self, reason: str) -> "Checkpoint":
+        """The same checkpoint after a list that could not be read to its end; the first reason stays."""
+        return self.replace(missing=self.missing or reason)
 
     def dumped(self) -> str:
         return msgspec.json.encode(self).decode()

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,6 +13,7 @@ from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store import entities
 from gateway.context_store.entities import StoredEntity
 from gateway.context_store.sync import schedule, sources
+from gateway.context_store.sync.record_read import record_read
 from gateway.context_store.sync.run import Report, SyncRun
 from gateway.errors import (
     Conflict,
@@ -63,6 +65,8 @@ class SynchronizationRun:
         self._job = job
         self._run_context = run_context
         self._done: dict[str, Any] = dict(run_context.state.get("done", {}))
+        # With `full`, a later attempt of the job continues what an earlier one began.
+        self._restarted: list[str] = list(run_context.state.get("restarted", []))
         # At least what an earlier attempt reported, so that reading more counts as progress.
         self._read = max(job.progress, sum(report["records"] for report in self._done.values()))
 
@@ -81,12 +85,17 @@ class SynchronizationRun:
         for name in names:
             if name not in self._done:
                 self._done[name] = (await self._one(resolved, name, len(names))).document()
-                await self._run_context.checkpoint({"done": self._done})
+                await self._checkpoint()
         failed = [report["error"] for report in self._done.values() if report["error"]]
         if failed and len(failed) == len(names):
             raise errors.restored(failed[0])
-        await self._run_context.progress(self._read, None, final_message(self._read, len(names), len(failed)))
+        incomplete = sum(report["reason"] is not None for report in self._done.values())
+        message = final_message(self._read, len(names), len(failed), incomplete)
+        await self._run_context.progress(self._read, None, message)
         return OperationResult(result=msgspec.Raw(msgspec.json.encode({"entities": list(self._done.values())})))
+
+    async def _checkpoint(self) -> None:
+        await self._run_context.checkpoint({"done": self._done, "restarted": self._restarted})
 
     async def _drop_unknown(self, resolved: ResolvedConnector, names: Collection[str]) -> None:
         """Mark entities that the kind no longer has as failed; they are not due again."""
@@ -134,6 +143,12 @@ class SynchronizationRun:
     ) -> SyncRun:
         search, parent = connector.kind.entity(source.entity).search, None
         assert search is not None
+        if self._job.params.get("full") and source.entity not in self._restarted:
+            async with self._database.tenant(self._job.organization_id) as connection:
+                await entities.restart(connection, entity)
+            entity = replace(entity, cursor=None, sweep_cursor=None)
+            self._restarted.append(source.entity)
+            await self._checkpoint()
         if source.sync.parent is not None:
             async with self._database.tenant(self._job.organization_id) as connection:
                 parent = await entities.find(connection, entity.connector_id, source.sync.parent.entity)
@@ -153,8 +168,8 @@ class SynchronizationRun:
             search=search,
             entity=entity,
             parent=parent,
+            get=record_read(connector.kind, source.entity),
             progress=progress,
-            is_forced=bool(self._job.params.get("full")),
         )
         return run
 
@@ -183,7 +198,8 @@ class SynchronizationRun:
             await schedule.release(connection, entity, self._job.id)
 
 
-def final_message(records: int, entities: int, failed: int) -> str:
-    """The final message of a synchronization: `2 of 3 entities synchronized, 120 records; 1 failed`."""
+def final_message(records: int, entities: int, failed: int, incomplete: int) -> str:
+    """The final message of a synchronization: `2 of 3 entities synchronized, 120 records; 1 incomplete; 1 failed`."""
     done = f"{entities - failed} of {entities} entities synchronized, {records} record{'' if records == 1 else 's'}"
-    return f"{done}; {failed} failed" if failed else done
+    faults = [f"{count} {what}" for count, what in ((incomplete, "incomplete"), (failed, "failed")) if count]
+    return "; ".join([done, *faults])

@@ -2,21 +2,24 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import msgspec
 
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.times import moment_of, written
+from gateway.errors import GatewayError
+from gateway.foundation import payloads
 from gateway.kinds.catalog import Operation
-from gateway.kinds.paging import Paging
+from gateway.kinds.paging import Paging, TimeOrder
 from gateway.kinds.sync import Incremental, Parent
-from gateway.upstream import pagination
 from gateway.upstream.responses import OperationResult, value_at
 
 #: maximum results of one search of HubSpot, whose style is `window`
 _DEEPEST = 10_000
-_RECORD = msgspec.json.Decoder(dict[str, Any])
+#: statuses with which applications refuse a position or a cursor that they no longer have
+_GONE = (400, 404, 410, 422)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +35,28 @@ class Listing:
     #: seconds from one page to the next
     page_interval: float = 0.0
 
+    @property
+    def scrolls(self) -> bool:
+        """Whether the application keeps the position of the list."""
+        return self.operation.paging is not None and self.operation.paging.scrolls
+
+    def refused(self, checkpoint: Checkpoint, error: GatewayError) -> None:
+        """Raise what a refusal of this page means; return if the list can go on without its token.
+
+        Raises ChangesUnavailable if the application no longer has the position in its log, and the error itself for the
+        first page of another list.
+        """
+        status = error.upstream.status if error.upstream else None
+        if self.since is not None and self.since.style == "log" and status in _GONE:
+            raise ChangesUnavailable from error
+        if checkpoint.token is None:
+            raise error
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether no record can be skipped while the list is read, although records change meanwhile."""
+        return self.operation.order == "stable" or self._time_order is not None
+
     def params(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> dict[str, Any]:
         """The params of the page at a checkpoint."""
         params = _filled(
@@ -42,6 +67,9 @@ class Listing:
             params |= dict(zip(self.parent.params, values, strict=True))
         if self.since is not None:
             params |= _since_params(self.since, checkpoint)
+        order = self._time_order
+        if order is not None and order.since is not None and checkpoint.position is not None:
+            params[order.since] = written(checkpoint.position, order.format)
         paging = self.operation.paging
         if checkpoint.token is not None and paging is not None:
             repeated = paging.repeat_params
@@ -52,16 +80,24 @@ class Listing:
     def after(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """The checkpoint after a page, and whether the list has more; raises ChangesUnavailable."""
+        """The checkpoint after a page, and whether the list has more; raises ChangesUnavailable.
+
+        The checkpoint says what is missing if the application lists only a part.
+        """
         style = self.since.style if self.since else "modified"
-        if pagination.is_incomplete(self.operation, params, page.meta):
-            checkpoint = checkpoint.replace(is_partial=True)
+        # A list that is cut here, but continues from the time of its last record, loses nothing.
+        is_cut_only = page.next is None and self._position(checkpoint, page) is not None
+        if page.incomplete is not None and not is_cut_only:
+            checkpoint = checkpoint.without(page.incomplete)
         return _AFTER[style](self, checkpoint, page, params)
 
     def _after_page(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
         token = self._token(page, params)
+        position = None if page.is_proved_end else self._position(checkpoint, page)
+        if position is not None:
+            return checkpoint.replace(token=None, position=position), True
         below = self._below(page)
         if checkpoint.pending:
             pending = (*checkpoint.pending, *below) if token is not None else (*checkpoint.pending[1:], *below)
@@ -87,6 +123,16 @@ class Listing:
             return checkpoint, False
         return checkpoint.replace(token=token), token != checkpoint.token and meta.get(since.end or "") is not True
 
+    def _after_log(
+        self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
+    ) -> tuple[Checkpoint, bool]:
+        """The response has the position at which the next synchronization begins; pages of one reading keep theirs."""
+        following, has_more = self._after_page(checkpoint, page, params)
+        _, since = self._paging_and_since
+        position = (page.meta or {}).get(since.position or "")
+        is_end = not has_more and isinstance(position, str | int)
+        return (following.replace(log=str(position)) if is_end else following), has_more
+
     def _after_end_time(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
@@ -104,14 +150,35 @@ class Listing:
     def _after_window(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
     ) -> tuple[Checkpoint, bool]:
-        """A search has a limited number of results; after them, another begins at the time of the last record."""
-        token = self._token(page, params)
-        if token is None or int(token) + int(self.constant_params.get("limit", 100)) <= _DEEPEST:
-            return checkpoint.replace(token=token), token is not None
-        start = self._time(page.records[-1])
-        if start is None or int(start) <= int(checkpoint.since or 0):
+        """A search has a limited number of results: one time may have more records than that."""
+        following, has_more = self._after_page(checkpoint, page, params)
+        limit = int(self.constant_params.get("limit", 100))
+        if following.token is not None and int(following.token) + limit > _DEEPEST:
             raise ChangesUnavailable
-        return checkpoint.replace(token=None, since=start), True
+        return following, has_more
+
+    @cached_property
+    def _time_order(self) -> TimeOrder | None:
+        """The order of a list that continues from the time of its last record; None for other lists.
+
+        There, page numbers count only within one moment: a record that changes moves to the end, and would move others
+        to a page that was read before.
+        """
+        order = self.operation.order
+        if not isinstance(order, TimeOrder) or order.newest_first:
+            return None
+        is_search = self.since is not None and self.since.style == "window"
+        return order if order.since is not None or is_search else None
+
+    def _position(self, checkpoint: Checkpoint, page: OperationResult) -> float | None:
+        """The time from which the list continues, if it is later than the one at which this page began."""
+        order = self._time_order
+        if order is None or not page.records:
+            return None
+        start = checkpoint.start or 0.0 if checkpoint.position is None else checkpoint.position
+        time = moment_of(value_at(payloads.record(page.records[-1]), order.by_time))
+        is_later = time is not None and time > start and written(time, order.format) != written(start, order.format)
+        return time if is_later else None
 
     @property
     def _paging_and_since(self) -> tuple[Paging, Incremental]:
@@ -121,20 +188,19 @@ class Listing:
         return self.operation.paging, self.since
 
     def _token(self, page: OperationResult, params: Mapping[str, Any]) -> Any:
-        following = pagination.page_after(self.operation, params, page.meta)
         paging = self.operation.paging
-        return following[paging.param] if following is not None and paging is not None else None
+        return page.next[paging.param] if page.next is not None and paging is not None else None
 
     def _time(self, record: msgspec.Raw) -> float | None:
         checkpoint = self.since.field if self.since else None
-        return None if checkpoint is None else moment_of(value_at(_RECORD.decode(record), checkpoint))
+        return None if checkpoint is None else moment_of(value_at(payloads.record(record), checkpoint))
 
     def _below(self, page: OperationResult) -> list[str]:
         """The ids of records that others belong to."""
         within = self.parent.recurse_field if self.parent else None
         if self.parent is None or within is None:
             return []
-        records = [_RECORD.decode(record) for record in page.records]
+        records = [payloads.record(record) for record in page.records]
         apart = self.parent.recurse_except.items()
         return [
             str(record[self.operation.entity.search.primary_key if self.operation.entity.search else "id"])
@@ -150,7 +216,10 @@ def values_of(spec: Parent, parent: ParentRecord) -> Sequence[Any]:
 
 def _since_params(since: Incremental, checkpoint: Checkpoint) -> dict[str, Any]:
     if since.style == "window":
-        return {} if checkpoint.since is None or since.field is None else _window(since.field[-1], checkpoint.since)
+        start = checkpoint.since if checkpoint.position is None else checkpoint.position
+        return {} if start is None or since.field is None else _window(since.field[-1], start)
+    if since.style == "log":
+        return {since.param or "": checkpoint.log}
     if since.param is None or (since.style == "cursor" and checkpoint.token is not None):
         return {}
     if checkpoint.start is None and since.style == "modified":
@@ -179,4 +248,5 @@ _AFTER: Mapping[str, Callable[[Listing, Checkpoint, OperationResult, Mapping[str
     "cursor": Listing._after_cursor,
     "end_time": Listing._after_end_time,
     "window": Listing._after_window,
+    "log": Listing._after_log,
 }

@@ -9,6 +9,7 @@ import msgspec
 
 from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.sync.checkpoint import ParentRecord
+from gateway.foundation import payloads
 from gateway.foundation.db.pool import Database
 from gateway.kinds.sync import Parent
 
@@ -76,4 +77,4 @@ class Parents:
 
 
 def _parent(row: Mapping[str, Any], is_new: bool) -> ParentRecord:
-    return ParentRecord(row["id"], msgspec.json.decode(row["document"]), is_new)
+    return ParentRecord(row["id"], payloads.value(row["document"].encode()), is_new)

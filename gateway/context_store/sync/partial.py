@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from gateway.context_store.entities import TIMEOUT, StoredEntity
+from gateway.foundation import payloads
 from gateway.foundation.db.pool import Connection
 
 STORED = """
@@ -22,17 +23,15 @@ EXEMPT = """
     ON CONFLICT DO NOTHING
 """
 
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-
 
 async def completed(
     connection: Connection, entity: StoredEntity, live: Sequence[tuple[str, bytes]]
 ) -> list[tuple[str, bytes]]:
     """The records, completed with the stored members that a list with fewer members left out."""
     rows = await connection.fetch(STORED, entity.id, [id_ for id_, _ in live], timeout=TIMEOUT)
-    stored = {row["id"]: _MEMBERS.decode(row["document"]) for row in rows}
+    stored = {row["id"]: payloads.members(row["document"].encode()) for row in rows}
     return [
-        (id_, msgspec.json.encode({**stored[id_], **_MEMBERS.decode(document)}) if id_ in stored else document)
+        (id_, msgspec.json.encode({**stored[id_], **payloads.members(document)}) if id_ in stored else document)
         for id_, document in live
     ]
 

@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -13,7 +13,7 @@ from gateway.context_store.sync.sources import synchronized
 from gateway.errors import GatewayError
 from gateway.foundation.db.pool import Connection
 from gateway.kinds.catalog import Catalog, Kind
-from gateway.kinds.suggestions import did_you_mean
+from gateway.kinds.suggestions import did_you_mean, misspelt
 from gateway.kinds.sync import Sync
 from gateway.settings import SettingsError
 
@@ -37,7 +37,8 @@ CLAIM_DUE = f"""
     WITH due AS (
         SELECT e.id, e.connector_id FROM context_entities AS e JOIN connectors AS c ON c.id = e.connector_id
         JOIN organizations AS o ON o.id = c.organization_id AND o.disabled_at IS NULL
-        WHERE e.next_sync_at <= now() AND c.status = 'active' AND c.deleted_at IS NULL AND {IS_FREE}
+        WHERE e.next_sync_at <= now() AND c.status = 'active' AND c.deleted_at IS NULL AND c.kind = ANY ($3::text[])
+          AND {IS_FREE}
         ORDER BY e.next_sync_at LIMIT $1 FOR NO KEY UPDATE OF e SKIP LOCKED
     ), claimed AS MATERIALIZED (
         SELECT connector_id, gen_random_uuid() AS job_id FROM (SELECT DISTINCT connector_id FROM due) AS connector
@@ -86,7 +87,7 @@ class Intervals:
         return float(sync.interval) if named is None else named
 
     def require_known(self, catalog: Catalog) -> None:
-        """Raise SettingsError for a name that the catalog lacks; kinds whose specs have errors are not checked."""
+        """Raise SettingsError for a misspelt name; a kind that is not served is not checked."""
         if faults := [fault for name in self.overrides if (fault := _fault(name, catalog))]:
             raise SettingsError(f"GATEWAY_SYNC_EVERY: {'; '.join(faults)}")
 
@@ -98,7 +99,8 @@ def _fault(name: str, catalog: Catalog) -> str | None:
         return None
     kind = catalog.kinds.get(kind_name)
     if kind is None:
-        return f"there is no kind {kind_name!r}; {did_you_mean(kind_name, catalog.kinds)}"
+        meant = misspelt(kind_name, catalog.kinds)
+        return None if meant is None else f"there is no kind {kind_name!r}; did you mean {meant}?"
     entities = synchronized(kind)
     if dot and entity not in entities:
         return f"{kind_name} has no synchronized entity {entity!r}; {did_you_mean(entity, entities)}"
@@ -113,13 +115,13 @@ def jittered(seconds: float) -> float:
 def after_failure(error: GatewayError, interval: float) -> float:
     """Seconds until the next try: those in the application's response, or else fewer if a retry may succeed."""
     if error.retry_after is not None:
-        return float(error.retry_after)
+        return min(float(error.retry_after), _MAX_WAIT)
     return min(interval, _RETRYABLE_WAIT if error.retryable else _MAX_WAIT)
 
 
-async def claim_due(connection: Connection) -> list[DueRun]:
-    """The runs that are due, each claimed once."""
-    rows = await connection.fetch(CLAIM_DUE, _MAX, LEASE)
+async def claim_due(connection: Connection, kinds: Iterable[str]) -> list[DueRun]:
+    """The runs of connectors of these kinds that are due, each claimed once."""
+    rows = await connection.fetch(CLAIM_DUE, _MAX, LEASE, list(kinds))
     by_job: defaultdict[tuple[UUID, UUID, UUID], list[str]] = defaultdict(list)
     for row in rows:
         by_job[row["job_id"], row["connector_id"], row["organization_id"]].append(row["entity"])

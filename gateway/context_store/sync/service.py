@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 #: maximum connectors of one backfill, and queued jobs that a request is compared with
 _MAX = 100
+#: why a copy is not complete before its first synchronization has ended
+_NOT_LOADED = "it was not loaded yet"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,7 @@ class Synchronization:
 
         The connector is committed already, so that an error does not fail its creation.
         """
-        names = sources.synchronized(self.catalog.kind(record.kind)) if self.is_automatic else []
+        names = sources.synchronized(self.catalog.served(record.kind)) if self.is_automatic else []
         if not names:
             return None
         try:
@@ -68,7 +70,7 @@ class Synchronization:
             return None
 
     async def _begun(self, record: ConnectorRecord, names: Sequence[str], client_id: UUID | None) -> StoredJob:
-        kind, job_id = self.catalog.kind(record.kind), uuid4()
+        kind, job_id = self.catalog.served(record.kind), uuid4()
         async with self.database.tenant(record.organization_id) as connection, connection.transaction():
             for entity in await schedule.register_all(connection, record.id, record.organization_id, kind, names):
                 await schedule.claim(connection, entity, job_id)
@@ -86,7 +88,7 @@ class Synchronization:
     async def _requested(
         self, record: ConnectorRecord, names: Sequence[str] | None, caller: Caller, *, is_full: bool
     ) -> StoredJob:
-        kind = self.catalog.kind(record.kind)
+        kind = self.catalog.served(record.kind)
         requested = sources.with_parents(
             kind, [_checked(kind, name) for name in names] if names else sources.synchronized(kind)
         )
@@ -111,7 +113,7 @@ class Synchronization:
         if not self.is_automatic:
             return 0
         async with self.database.system() as connection:
-            due_runs = await schedule.claim_due(connection)
+            due_runs = await schedule.claim_due(connection, self.catalog.kinds)
         for due_run in due_runs:
             try:
                 record = await self.connectors.get(due_run.organization_id, due_run.connector_id)
@@ -128,7 +130,7 @@ class Synchronization:
             record = await self.connectors.get(organization_id, connector_id)
         except NotFound:
             return
-        if record.status is ConnectorStatus.ACTIVE:
+        if record.status is ConnectorStatus.ACTIVE and record.kind in self.catalog.kinds:
             await self._accepted(record, uuid4(), list(ids), ids=ids, is_background=True)
 
     async def backfill(self) -> int:
@@ -147,10 +149,14 @@ class Synchronization:
         return len(lacking)
 
     async def freshness(self, organization_id: UUID, connector_id: UUID, kind: str) -> dict[str, FreshnessView]:
-        """The records and the freshness of each entity; an entity that was never registered is pending."""
+        """The records and the freshness of each entity; an entity that was never registered is pending.
+
+        Of a kind that is not served, the entities that were registered."""
         async with self.database.tenant(organization_id) as connection:
             registered = {entity.entity: entity for entity in await freshness(connection, connector_id)}
-        return {name: _view(registered.get(name)) for name in sources.synchronized(self.catalog.kind(kind))}
+        served = self.catalog.kinds.get(kind)
+        names = list(registered) if served is None else sources.synchronized(served)
+        return {name: _view(registered.get(name)) for name in names}
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Run a synchronization job, from where its last attempt stopped; raises GatewayError."""
@@ -200,6 +206,9 @@ def _view(entity: StoredEntity | None) -> FreshnessView:
             status=CopyStatus.PENDING,
             records=0,
             synchronized=False,
+            complete=False,
+            reason=_NOT_LOADED,
+            held_deletions=0,
             last_synced_at=None,
             next_sync_at=None,
             age_seconds=None,
@@ -210,6 +219,9 @@ def _view(entity: StoredEntity | None) -> FreshnessView:
         status=entity.status,
         records=entity.records,
         synchronized=last is not None,
+        complete=last is not None and entity.incomplete is None,
+        reason=entity.incomplete or (_NOT_LOADED if last is None else None),
+        held_deletions=entity.held_deletions,
         last_synced_at=last,
         next_sync_at=entity.next_sync_at,
         age_seconds=None if last is None else max(0, round(CLOCK.unix_time() - last.timestamp())),

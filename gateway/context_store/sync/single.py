@@ -1,8 +1,7 @@
 """Single records: read by the ids in notices, and stored as if a list had returned them."""
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,49 +11,20 @@ from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store import records, word_index
 from gateway.context_store.entities import StoredEntity, find
 from gateway.context_store.records import Written
-from gateway.context_store.sync import schedule, transforms
+from gateway.context_store.sync import schedule
 from gateway.context_store.sync.job import PASSING
+from gateway.context_store.sync.record_read import RecordRead, record_read
 from gateway.context_store.sync.run import Report
-from gateway.context_store.sync.sources import params_with_fields
 from gateway.context_store.sync.transforms import Documents
-from gateway.errors import GatewayError, UpstreamNotFound
+from gateway.errors import GatewayError
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.pool import Database
 from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
-from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.sync import Search
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class RecordRead:
-    """The `get` of an entity, with the fields of its list."""
-
-    operation: Operation
-    search: Search
-    id_param: str
-    constant_params: Mapping[str, Any]
-
-    def params(self, record_id: str) -> dict[str, Any]:
-        """The params that read one record; a decimal id becomes an integer if `get` takes one."""
-        is_number = self.operation.action.params[self.id_param].get("type") == "integer" and record_id.isdecimal()
-        return {**self.constant_params, self.id_param: int(record_id) if is_number else record_id}
-
-
-def record_read(kind: Kind, entity_id: str) -> RecordRead | None:
-    """How one record of the copy is read; None for an entity whose records only a list returns."""
-    entity = kind.spec.entities.get(entity_id)
-    id_param = None if entity is None else entity.record_id_param
-    if entity is None or id_param is None or entity.search is None or entity.search.sync is None:
-        return None
-    operation = kind.operation(entity_id, "get")
-    constant_params = params_with_fields(entity.search.sync.params, entity.search)
-    shared = {name: value for name, value in constant_params.items() if name in operation.action.params}
-    return RecordRead(operation, entity.search, id_param, shared)
 
 
 async def store_documents(
@@ -122,11 +92,7 @@ class RecordsRun:
         self, connector: UpstreamConnector, read: RecordRead, entity: StoredEntity, id_: str, report: Report
     ) -> None:
         requested_at = CLOCK.now()
-        try:
-            answer = await connector.call(read.operation, read.params(id_))
-            documents = transforms.documents(read.search, [answer.result])
-        except UpstreamNotFound:
-            documents = Documents(gone=[id_])
+        documents = await read.read(connector, id_)
         written, deleted = await store_documents(self._database, entity, documents, requested_at)
         report.read += 1
         report.added += written.added

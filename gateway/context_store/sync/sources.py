@@ -9,7 +9,7 @@ from typing import Any
 
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord
 from gateway.context_store.sync.listing import Listing, values_of
-from gateway.contract.kinds import Effect
+from gateway.contract.kinds import Effect, PagingStyle
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.requests import Action, RequestSpec
 from gateway.kinds.sync import Incremental, Search, Sync, SyncRead
@@ -28,8 +28,13 @@ class Source:
     everything: Listing
     changes: Listing | None
     removed: Listing | None
-    #: reads one record by its id, if only that shows whether it was deleted
-    get: Operation | None = None
+    #: reads the present position in the application's log of changes
+    log_start: Operation | None = None
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether a record that the whole list does not show was deleted."""
+        return self.everything.is_stable and self.sync.verify_param is None
 
     def begun(self, checkpoint: Checkpoint, now: float, *, is_full: bool) -> Checkpoint:
         """The first checkpoint of a run that begins now."""
@@ -40,7 +45,8 @@ class Source:
     def needs_everything(self, checkpoint: Checkpoint, now: float) -> bool:
         """Whether the next run must read all records: the first run, a due sweep, or no list of changes."""
         is_due = checkpoint.swept is None or now - checkpoint.swept >= self.sync.full_sync_interval
-        return self.sync.incremental is None or checkpoint.since is None or is_due
+        is_lost = self.log_start is not None and checkpoint.log is None
+        return self.sync.incremental is None or checkpoint.since is None or is_lost or is_due
 
     def rested(self, checkpoint: Checkpoint) -> Checkpoint:
         """The checkpoint at which the next run begins after this one has ended."""
@@ -52,26 +58,47 @@ class Source:
         start = (
             checkpoint.since if since.style == "end_time" and checkpoint.since is not None else began - since.overlap
         )
-        return Checkpoint(since=min(start, began - since.lag), swept=checkpoint.swept)
+        return Checkpoint(since=min(start, began - since.lag), swept=checkpoint.swept, log=checkpoint.log)
 
     def restarted(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> Checkpoint:
-        """The beginning of the same list, after the application refused the token; raises ChangesUnavailable."""
-        if self.sync.incremental is not None and self.sync.incremental.style == "cursor":
+        """The beginning of the same list, after the application refused the token.
+
+        Raises ChangesUnavailable if only the token of the last run says which changes to read.
+        """
+        if (
+            self.sync.incremental is not None
+            and self.sync.incremental.style == "cursor"
+            and checkpoint.since is not None
+        ):
             raise ChangesUnavailable
-        return checkpoint.replace(token=None) if parent is None else self.entered(checkpoint, parent)
+        beginning = checkpoint.at_beginning() if parent is None else self.entered(checkpoint, parent)
+        return beginning.replace(is_again=True)
+
+    def can_restart(self, checkpoint: Checkpoint, *, is_resumed: bool, is_known: bool) -> bool:
+        """Whether a list whose token was refused is read from its beginning; otherwise it ends there.
+
+        A token of an earlier attempt may be gone. A new one is refused by an application that does not continue the
+        list: another try is worth its pages once, for an opaque token, unless the copy `is_known` to lack records.
+        """
+        if checkpoint.is_again:
+            return False
+        paging = self.listing(checkpoint).operation.paging
+        is_opaque = paging is not None and paging.style in (PagingStyle.CURSOR, PagingStyle.LINK)
+        return is_resumed or (is_opaque and not is_known)
 
     def entered(self, checkpoint: Checkpoint, parent: ParentRecord) -> Checkpoint:
         """The checkpoint at the first page of a parent's records."""
         spec = self.sync.parent
         pending = (str(values_of(spec, parent)[0]),) if spec and spec.recurse_field else ()
         is_complete = parent.is_new and checkpoint.since is not None
-        return checkpoint.replace(parent=parent.id, token=None, pending=pending, is_whole=is_complete)
+        entered = checkpoint.at_beginning(parent=parent.id, is_whole=is_complete, position=None)
+        return entered.replace(pending=pending)
 
     def left(self, checkpoint: Checkpoint) -> Checkpoint | None:
         """The checkpoint at the list of deleted records, after the changes; None without a list, and in a sweep."""
         if self.removed is None or checkpoint.since is None:
             return None
-        return checkpoint.replace(is_removed=True, is_whole=False, token=None, parent=None, pending=())
+        return checkpoint.at_beginning(is_removed=True, is_whole=False, parent=None, position=None)
 
     def listing(self, checkpoint: Checkpoint) -> Listing:
         """The list that is read at this checkpoint."""
@@ -92,13 +119,14 @@ def source_of(kind: Kind, entity_id: str) -> Source | None:
     if search is None or search.sync is None:
         return None
     sync = search.sync
+    start = sync.incremental.start if sync.incremental else None
     return Source(
         entity_id,
         sync,
         everything=_listing(kind, entity_id, search, sync, None if sync.changes else sync.incremental),
         changes=_listing(kind, entity_id, search, sync.changes, sync.incremental) if sync.changes else None,
         removed=_listing(kind, entity_id, search, sync.deletions, None) if sync.deletions else None,
-        get=kind.operation(entity_id, "get") if sync.verify_param else None,
+        log_start=kind.operation(*start.operation.split(".")) if start else None,
     )
 
 

@@ -22,10 +22,12 @@ def moment_of(value: Any) -> float | None:
 
 def written(seconds: float, format_: Format) -> str:
     """The time in this format, rounded down so that no change is missed."""
+    if format_ == "milliseconds":
+        return str(int(max(seconds, 0) * 1000))
     rounded = int(max(seconds, 0))
     if format_ == "iso":
         return datetime.fromtimestamp(rounded, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    return str(rounded if format_ == "seconds" else rounded * 1000)
+    return str(rounded)
 
 
 def _of_text(value: Any) -> float | None:

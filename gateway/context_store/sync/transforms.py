@@ -6,15 +6,12 @@ from typing import Any
 
 import msgspec
 
+from gateway.foundation import payloads
 from gateway.kinds.members import JsonPath
 from gateway.kinds.sync import Search
 from gateway.upstream.responses import value_at
 
 Record = dict[str, Any]
-
-_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_RECORD = msgspec.json.Decoder(Record)
-_VALUE = msgspec.json.Decoder()
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +62,14 @@ def stored_id(value: Any, under: str | None = None) -> str | None:
     """The id under which a record is stored; None if it has none."""
     if value is None or value == "" or isinstance(value, bool | list | dict):
         return None
-    return str(value) if under is None else f"{under}/{value}"
+    return payloads.storable(str(value) if under is None else f"{under}/{value}")
 
 
 def _transformed(search: Search, record: msgspec.Raw) -> Iterable[dict[str, msgspec.Raw]]:
     transform = search.sync.transform if search.sync else None
     if transform is None:
-        return [_MEMBERS.decode(record)]
-    return [_raw(document) for document in TRANSFORMS[transform](_RECORD.decode(record))]
+        return [payloads.members(record)]
+    return [_raw(document) for document in TRANSFORMS[transform](payloads.record(record))]
 
 
 def _raw(record: Record) -> dict[str, msgspec.Raw]:
@@ -86,7 +83,7 @@ def _drop(members: dict[str, msgspec.Raw], path: tuple[str, ...]) -> None:
     if len(path) == 1:
         del members[path[0]]
         return
-    value = _VALUE.decode(members[path[0]])
+    value = payloads.value(members[path[0]])
     holder = value_at(value, path[1:-1])
     if isinstance(holder, dict) and holder.pop(path[-1], None) is not None:
         members[path[0]] = msgspec.Raw(msgspec.json.encode(value))
@@ -99,7 +96,7 @@ def _inner_members(members: Mapping[str, msgspec.Raw], paths: Mapping[str, JsonP
 
 
 def _decoded(value: msgspec.Raw | None) -> Any:
-    return None if value is None else _VALUE.decode(value)
+    return None if value is None else payloads.value(value)
 
 
 def _associated_ids(record: Record) -> list[Record]:
@@ -110,6 +107,14 @@ def _associated_ids(record: Record) -> list[Record]:
         if isinstance(links, dict)
     }
     return [{**record, **ids}]
+
+
+def _changed_threads(record: Record) -> list[Record]:
+    """The threads of the messages in an entry of Gmail's history; a thread itself stays."""
+    ids = dict.fromkeys(each.get("threadId") for each in record.get("messages") or () if isinstance(each, dict))
+    if not ids or record.get("id") in ids:
+        return [record]
+    return [{"id": id_, "historyId": record.get("id")} for id_ in ids]
 
 
 def _comment_events(record: Record) -> list[Record]:
@@ -131,6 +136,19 @@ def _message_time(record: Record) -> list[Record]:
         return [record]
 
 
+def _numeric_ids(record: Record) -> list[Record]:
+    """The record and its objects with decimal ids as integers, as the REST API of the same application has them."""
+
+    def numeric(value: Any) -> Any:
+        return int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
+
+    inner = {
+        name: {**value, "id": numeric(value["id"])} if isinstance(value, dict) and "id" in value else value
+        for name, value in record.items()
+    }
+    return [{**inner, "id": numeric(record.get("id"))}]
+
+
 def _property_list(record: Record) -> list[Record]:
     """Converts the map of properties to an array with their names, as in the documented search fields."""
     properties = record.get("properties")
@@ -145,7 +163,9 @@ def _property_list(record: Record) -> list[Record]:
 
 TRANSFORMS: Mapping[str, Callable[[Record], list[Record]]] = {
     "associated_ids": _associated_ids,
+    "changed_threads": _changed_threads,
     "comment_events": _comment_events,
     "message_time": _message_time,
+    "numeric_ids": _numeric_ids,
     "property_list": _property_list,
 }

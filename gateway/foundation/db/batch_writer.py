@@ -1,10 +1,18 @@
-"""Writes rows in batches, in the background, so that the calls that they describe do not wait."""
+"""Writes rows in batches, in the background, so that the calls that they describe do not wait.
 
+If PostgreSQL is unavailable when the process ends, the last batch goes to a file, which the next process inserts.
+"""
+
+import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
+from uuid import uuid4
 
 import asyncpg
 import msgspec
@@ -59,47 +67,142 @@ class Batch:
         return _ENCODER.encode([{name: _without_nul(value) for name, value in row.items()} for row in rows])
 
 
+def rows_of(rows: Iterable[msgspec.Struct]) -> str:
+    """The JSON array of rows for the statement that inserts them; it may be empty."""
+    batch = Batch()
+    for row in rows:
+        batch.add(row)
+    return batch.document().decode() if batch.size else "[]"
+
+
 def _without_nul(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_nul(each) for each in value]
     return value.replace("\x00", "\N{REPLACEMENT CHARACTER}") if isinstance(value, str) else value
 
 
+@dataclass(frozen=True, slots=True)
+class Spool:
+    """A folder with batches that PostgreSQL did not take before their process ended."""
+
+    folder: Path
+    #: adds to a row what identifies it, so that it is stored once even if its file is inserted twice
+    identify: Callable[[dict[str, Any]], dict[str, Any]]
+
+    def save(self, rows: bytes) -> Path:
+        """Write a batch to a new file; raises OSError."""
+        identified = [self.identify(row) for row in msgspec.json.decode(rows, type=list[dict[str, Any]])]
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = self.folder / f"{uuid4().hex}.json"
+        partial = path.with_suffix(".partial")
+        with partial.open("xb") as file:
+            partial.chmod(0o600)
+            file.write(_ENCODER.encode(identified))
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(path)
+        return path
+
+    def files(self) -> list[Path]:
+        """The batches, or none if the folder cannot be read."""
+        with contextlib.suppress(OSError):
+            return sorted(self.folder.glob("*.json"))
+        return []
+
+
 class BatchWriter:
     """Writes rows to one table; `insert` is the statement, `$1` the JSON array of a batch."""
 
-    def __init__(self, database: Database, insert: str, name: str) -> None:
+    def __init__(self, database: Database, insert: str, name: str, spool: Spool | None = None) -> None:
         self._database = database
         self._insert_statement = insert
         #: the name of the rows in the log
         self._name = name
         self._pending = Batch()
+        self._inserting: set[asyncio.Task[None]] = set()
+        #: set once a row was added that does not wait for the interval
+        self._is_urgent = asyncio.Event()
+        self._spool = spool
+        #: files of earlier processes that are still to be inserted
+        self._spooled = [] if spool is None else spool.files()
 
-    def add(self, row: msgspec.Struct) -> None:
-        """Add a row to the next batch. Rows beyond 50,000 are dropped, and logged."""
+    def add(self, row: msgspec.Struct, *, is_urgent: bool = False) -> None:
+        """Add a row to the next batch, written at once if it is urgent. Rows beyond 50,000 are dropped, and logged."""
         if self._pending.size >= _MAX_BUFFERED:
             log.error("rows are dropped: PostgreSQL has been unavailable for too long", extra={"rows": self._name})
             return
         self._pending.add(row)
+        if is_urgent:
+            self._is_urgent.set()
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Self]:
         """Write batches within the block; leaving it writes the last one."""
+        name = f"{self._name} writer"
         try:
-            async with running(every(_INTERVAL, self._write, name=f"{self._name} writer")):
+            async with running(every(_INTERVAL, self._write, name=name), every(0, self._write_if_urgent, name=name)):
                 yield self
         finally:
-            with contextlib.suppress(Unavailable):
+            await asyncio.gather(*self._inserting, return_exceptions=True)
+            try:
                 await self._write()
+            except Exception as error:
+                self._keep(error)
+
+    def _keep(self, error: Exception) -> None:
+        """Save the last batch, because it cannot be written before the process ends."""
+        count, extra = self._pending.size, {"rows": self._name, "count": self._pending.size}
+        if self._spool is None or not count:
+            if not isinstance(error, Unavailable):
+                raise error
+            return
+        try:
+            path = self._spool.save(self._pending.document())
+        except OSError:
+            log.exception("%d rows are lost: PostgreSQL is unavailable and no file can be written", count, extra=extra)
+            return
+        log.warning(
+            "PostgreSQL is unavailable: %d rows are saved in %s and stored at the next start", count, path, extra=extra
+        )
+
+    async def _take_up(self) -> None:
+        """Insert the batches that earlier processes left in files."""
+        while self._spooled:
+            path = self._spooled.pop(0)
+            try:
+                await self._insert(path.read_bytes())
+                path.unlink()
+                log.info("stored the rows of an earlier process", extra={"rows": self._name})
+            except FileNotFoundError:
+                continue  # another process was faster
+            except msgspec.DecodeError:
+                log.exception("the file %s has no rows; it is set aside", path, extra={"rows": self._name})
+                path.rename(path.with_suffix(".unreadable"))
+            except BaseException:
+                self._spooled.append(path)
+                raise
+
+    async def _write_if_urgent(self) -> None:
+        await self._is_urgent.wait()
+        self._is_urgent.clear()
+        await self._write()
 
     async def _write(self) -> None:
+        await self._take_up()
         batch = self._pending
         if not batch.size:
             return
         self._pending = Batch()
+        inserting = asyncio.create_task(self._insert_or_keep(batch))
+        self._inserting.add(inserting)
+        inserting.add_done_callback(self._inserting.discard)
+        # If the loop is canceled, the statement goes on: otherwise its rows may be stored, and be inserted again.
+        await asyncio.shield(inserting)
+
+    async def _insert_or_keep(self, batch: Batch) -> None:
         try:
             await self._insert(batch.document())
-        except BaseException:  # also if it is canceled: the last batch is written after the loop has ended
+        except BaseException:
             batch.extend(self._pending)
             self._pending = batch
             raise

@@ -7,7 +7,7 @@ import asyncio
 import contextlib
 import time
 from collections import defaultdict
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
@@ -20,7 +20,8 @@ from gateway.foundation.db.pool import Database
 CHANNEL = "gateway"
 #: one notification: `topic:subject`
 NOTIFY = f"SELECT pg_notify('{CHANNEL}', $1)"
-_NOTIFY_ALL = f"SELECT pg_notify('{CHANNEL}', change) FROM unnest($1::text[]) AS change"
+#: several notifications in one statement
+NOTIFY_ALL = f"SELECT pg_notify('{CHANNEL}', change) FROM unnest($1::text[]) AS change"
 #: the topic of a write that ended, perhaps without effect; the subject begins with the connector's id
 WRITTEN = "written"
 #: the topic of a worker that starts or stops; the subject is its name
@@ -46,12 +47,6 @@ async def notify(database: Database, topic: str, subject: str) -> None:
     """Call the listeners of the topic in every process; raises Unavailable."""
     async with database.system() as connection:
         await connection.execute(NOTIFY, f"{topic}:{subject}")
-
-
-async def notify_all(database: Database, changes: Sequence[tuple[str, str]]) -> None:
-    """`notify` for several topics and subjects in one statement; raises Unavailable."""
-    async with database.system() as connection:
-        await connection.execute(_NOTIFY_ALL, [f"{topic}:{subject}" for topic, subject in changes])
 
 
 class NotificationListener:

@@ -1,6 +1,8 @@
 """Saves a file: resumes an interrupted download by a range request, checks the file, and renames it when complete."""
 
 import asyncio
+import hashlib
+import os
 import re
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -13,6 +15,7 @@ import aiohttp
 
 from gateway.errors import GatewayError, RangeNotSatisfiable, Unavailable, UpstreamTruncated
 from gateway.foundation.saving.partial import Partial
+from gateway.foundation.saving.special_files import is_special, opened
 
 #: called with the number of bytes that are stored, and the size of the file if it is known
 Progress = Callable[[int, int | None], object]
@@ -98,9 +101,11 @@ async def save(
     """Save a file to the path `to`, or in the folder `to`; raises UpstreamTruncated if its SHA-256 is not `sha256`.
 
     After an interruption the received bytes stay beside it as `….part`. The next call, also of another process, resumes
-    after them if the file has not changed (RFC 9110 §13.1.5).
+    after them if the file has not changed (RFC 9110 §13.1.5). A FIFO or a device is written to as the bytes arrive.
     """
     target = await _target(source, Path(to))
+    if await asyncio.to_thread(is_special, target):
+        return await _written_through(source, target, sha256, on_progress)
     partial = await asyncio.to_thread(Partial.beside, target, source.label)
     resumed_from, breaks = partial.size, 0
     while True:
@@ -115,7 +120,7 @@ async def save(
                 raise
             await asyncio.sleep(source.pause(breaks + 1))
     digest = await asyncio.to_thread(partial.sha256)
-    if sha256 is not None and digest != sha256.lower():
+    if _differs(digest, sha256):
         await asyncio.to_thread(partial.discard)
         message = f"the file's SHA-256 is {digest} and not {sha256}; the download was deleted, download it again"
         raise UpstreamTruncated(message)
@@ -127,6 +132,30 @@ async def save(
         content_type=part.content_type,
         resumed_from=resumed_from if part.start else 0,
     )
+
+
+def _differs(digest: str, sha256: str | None) -> bool:
+    return sha256 is not None and digest != sha256.lower()
+
+
+async def _written_through(
+    source: FileOrigin, target: Path, sha256: str | None, on_progress: Progress | None
+) -> Downloaded:
+    """Write the file to a FIFO or a device; an interruption is an error, because written bytes cannot be read again."""
+    descriptor, size, hashed = await opened(target), 0, hashlib.sha256()
+    with os.fdopen(descriptor, "wb") as file:
+        async with source.open({}) as part:
+            async for chunk in part.chunks:
+                await asyncio.to_thread(file.write, chunk)
+                hashed.update(chunk)
+                size += len(chunk)
+                if on_progress is not None:
+                    on_progress(size, part.total)
+    if part.total not in (None, size):
+        raise Unavailable(f"only {size} of the file's {part.total} bytes arrived; download it again")
+    if _differs(hashed.hexdigest(), sha256):
+        raise UpstreamTruncated(f"the file's SHA-256 is {hashed.hexdigest()} and not {sha256}; download it again")
+    return Downloaded(path=target, size=size, sha256=hashed.hexdigest(), content_type=part.content_type, resumed_from=0)
 
 
 def file_name_of(headers: Mapping[str, str]) -> str | None:

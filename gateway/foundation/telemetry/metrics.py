@@ -133,7 +133,7 @@ WEBHOOK_ATTEMPTS = Counter(
 WEBHOOK_SECONDS = Histogram("gateway_webhook_seconds", "From sending a delivery to its response.")
 NOTICES = Counter(
     "gateway_inbound_notices",
-    "Requests of applications to hooks: stored, repeated, handshake or refused.",
+    "Requests of applications to hooks: stored, repeated, handshake, refused or too_large.",
     ("kind", "outcome"),
 )
 NOTICE_SECONDS = Histogram("gateway_inbound_notice_seconds", "From an accepted notice to its answer.", ("kind",))

@@ -81,7 +81,7 @@ def read_keys(setting: SecretStr | None, path: Path | None) -> list[tuple[str, b
     if path is None:
         raise KeyListError("no encryption keys: set GATEWAY_ENCRYPTION_KEYS; `gateway keys new` makes one")
     try:
-        return parse_keys(path.read_text("utf-8"))
+        return parse_keys(path.read_text("utf-8-sig"))
     except OSError as error:
         raise KeyListError(f"the key file {path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -5,7 +5,11 @@ from collections import defaultdict
 
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.find.other_applications import pattern_of_others
-from gateway.kinds.find.words import stems
+from gateway.kinds.find.verbs import COMMANDS
+from gateway.kinds.find.words import CONDITION_WORDS, EMPTY, stems, words
+
+#: words of tasks; an application that is named "List" or "Monday" must not change the meaning of tasks for others
+_PLAIN_WORDS = EMPTY | CONDITION_WORDS | COMMANDS.keys()
 
 #: a word that is not a preposition, a conjunction, an auxiliary verb or the like
 _NOUN = (
@@ -20,7 +24,8 @@ class Applications:
     def __init__(self, catalog: Catalog) -> None:
         kinds: dict[str, set[str]] = defaultdict(set)
         for kind in catalog:
-            kinds[kind.spec.application.lower()].add(kind.name)
+            if not _PLAIN_WORDS.issuperset(words(kind.spec.application)):
+                kinds[kind.spec.application.lower()].add(kind.name)
         self._kinds = {name: frozenset(each) for name, each in kinds.items()}
         names = "|".join(re.escape(name) for name in sorted(self._kinds, key=len, reverse=True))
         #: a name with the preposition before it, if no noun follows: "in Zendesk" means the same as "Zendesk", but in

@@ -157,7 +157,7 @@ def _unknown_verbs(question: Question, found: Sequence[Evidence], corpus: Corpus
     commands = {stem for stem, verb in question.verbs.items() if verb.weight >= _COMMANDS}
     changes = {stem for stem in commands if question.verbs[stem].meanings <= WRITES | {OTHER}}
     known = {verb for each in found[:_LEADING] if each.operation.action in WRITES for verb in each.operation.verbs}
-    known |= corpus.verbs_of[noun_of(found[0].operation.owner)]
+    known |= corpus.verbs_of.get(noun_of(found[0].operation.owner), set())
     special = commands & SPECIAL
     return (_SPECIAL_VERB if special and special.isdisjoint(known) else 0.0) + (
         _UNKNOWN_VERB if question.is_command and changes and changes.isdisjoint(known) else 0.0

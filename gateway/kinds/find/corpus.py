@@ -2,10 +2,11 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
+from itertools import chain
 from math import log
-from typing import Any
+from typing import Any, TypeVar
 
 from gateway.contract.kinds import Effect
 from gateway.kinds.catalog import Catalog, Kind
@@ -19,6 +20,8 @@ from gateway.kinds.find.words import EMPTY, stem, stems, words
 
 _PATH_PARAM = re.compile(r"{\w+}|[/.?=&]|\bjson\b")
 _WRITTEN = re.compile(r"[^\W_]+")
+_Key = TypeVar("_Key", bound=Hashable)
+_Item = TypeVar("_Item")
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -59,34 +62,22 @@ class Corpus:
             )
             for entry in entries
         )
-        self.operations_of: dict[EntityKey, list[IndexedOperation]] = defaultdict(list)
-        for operation in self.operations:
-            self.operations_of[operation.entity].append(operation)
+        self.operations_of = _grouped((operation.entity, operation) for operation in self.operations)
         self.phrases = Phrases(self._phrases(catalog, entries))
         self.nouns = nouns_of(catalog)
-        self._terms: dict[Owner, set[str]] = defaultdict(set)
-        for owner, terms in self.phrases:
-            self._terms[owner] |= terms
+        self._terms = _united(self.phrases)
         #: for each entity, the stems of the names of other entities that are listed with its id
-        self.listed_below: dict[EntityKey, set[str]] = defaultdict(set)
-        for operation in self.operations:
-            kind, entity_id = operation.entity
-            for parent in operation.taken.keys() - {entity_id} if operation.action == "list" else ():
-                self.listed_below[kind, parent] |= set(stems(entity_id.replace("_", " "))) - set(stems(parent))
+        self.listed_below = _united(self._listed_below())
         #: for each stem, the operations whose text has it
-        self.texts_with: dict[str, list[Owner]] = defaultdict(list)
-        for operation in self.operations:
-            for term in operation.text:
-                self.texts_with[term].append(operation.owner)
+        self.texts_with = _grouped((term, each.owner) for each in self.operations for term in each.text)
         #: the words of kinds: "help desk"
         self.kind_phrases = [(owner[0], terms) for owner, terms in self.phrases if len(owner) == 1]
         self.shares = self._shares_of_kinds()
         self.names, self.vocabularies = self._names_of_entities(), self._vocabularies()
         #: for the kind and the noun of an entity, the verbs of phrases of operations that change something
-        self.verbs_of: dict[tuple[str, ...], set[str]] = defaultdict(set)
-        for operation in self.operations:
-            if operation.action in WRITES:
-                self.verbs_of[noun_of(operation.owner)] |= operation.verbs
+        self.verbs_of = _united(
+            (noun_of(operation.owner), operation.verbs) for operation in self.operations if operation.action in WRITES
+        )
         self.vocabulary = frozenset(self._vocabulary())
 
     def terms_of(self, owner: Owner) -> Set[str]:
@@ -112,6 +103,12 @@ class Corpus:
         first = [words(self._bare(phrase))[:1] for phrase in (*_phrases_of(entry), entry.description)]
         return frozenset(stem(word) for each in first for word in each if word not in EMPTY)
 
+    def _listed_below(self) -> Iterator[tuple[EntityKey, Set[str]]]:
+        for operation in self.operations:
+            kind, entity_id = operation.entity
+            for parent in operation.taken.keys() - {entity_id} if operation.action == "list" else ():
+                yield (kind, parent), set(stems(entity_id.replace("_", " "))) - set(stems(parent))
+
     def _shares_of_kinds(self) -> dict[str, dict[str, float]]:
         """For each stem, the share of each kind in its uses in phrases, times the rarity of the stem among kinds."""
         uses: dict[str, Counter[str]] = defaultdict(Counter)
@@ -126,24 +123,21 @@ class Corpus:
 
     def _names_of_entities(self) -> dict[EntityKey, set[str]]:
         """For each entity, the stems and word groups in the phrases of it, its operations and its kind."""
-        terms_of_entities: dict[EntityKey, set[str]] = defaultdict(set)
-        for owner, terms in self._terms.items():
-            if len(owner) > 1:
-                terms_of_entities[owner[0], owner[1]] |= terms | self._terms[owner[:1]]
+        terms_of_entities = _united(
+            ((owner[0], owner[1]), terms | self.terms_of(owner[:1]))
+            for owner, terms in self._terms.items()
+            if len(owner) > 1
+        )
         return {key: terms | groups_of(terms) for key, terms in terms_of_entities.items()}
 
     def _vocabularies(self) -> dict[EntityKey, set[str]]:
         """For each entity, the stems and word groups in the phrases and texts of it, its operations and its kind."""
-        of_kinds: dict[str, set[str]] = defaultdict(set)
-        for kind, terms in self.kind_phrases:
-            of_kinds[kind] |= terms
-        terms_of_entities: dict[EntityKey, set[str]] = defaultdict(set)
-        for owner, terms in self.phrases:
-            if len(owner) > 1:
-                terms_of_entities[owner[0], owner[1]] |= terms
-        for operation in self.operations:
-            terms_of_entities[operation.entity] |= operation.text
-        return {key: terms | groups_of(terms) | of_kinds[key[0]] for key, terms in terms_of_entities.items()}
+        of_phrases = (((owner[0], owner[1]), terms) for owner, terms in self.phrases if len(owner) > 1)
+        of_texts = ((operation.entity, operation.text) for operation in self.operations)
+        return {
+            key: terms | groups_of(terms) | self.terms_of(key[:1])
+            for key, terms in _united(chain(of_phrases, of_texts)).items()
+        }
 
     def _vocabulary(self) -> Iterator[str]:
         """The words to which misspelt words are corrected."""
@@ -155,6 +149,19 @@ class Corpus:
         # Each word once, because `words` is slow.
         for word in {word for text in texts for word in _WRITTEN.findall(text)}:
             yield from words(word)
+
+
+def _grouped(pairs: Iterable[tuple[_Key, _Item]]) -> dict[_Key, list[_Item]]:
+    """The items of each key; a missing key stays missing, because threads read the result while others iterate it."""
+    groups: dict[_Key, list[_Item]] = defaultdict(list)
+    for key, item in pairs:
+        groups[key].append(item)
+    return dict(groups)
+
+
+def _united(pairs: Iterable[tuple[_Key, Set[str]]]) -> dict[_Key, set[str]]:
+    """The union of each key's sets."""
+    return {key: set().union(*sets) for key, sets in _grouped(pairs).items()}
 
 
 def owner_of(entry: OperationEntry) -> Owner:

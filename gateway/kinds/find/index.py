@@ -6,6 +6,7 @@ the strength, weighted by the fit of the action (`fitness`), by the application 
 The search uses no model.
 """
 
+import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from math import log
 
 from gateway.contract.kinds import Effect
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.kinds.catalog import Catalog
+from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.find.confidence import AnalyzedQuestion, Evidence, is_found
 from gateway.kinds.find.corpus import Corpus, IndexedOperation
 from gateway.kinds.find.entries import DEFAULT_LIMIT, OperationEntry, passes
@@ -28,6 +29,8 @@ from gateway.kinds.find.references import EntityKey
 from gateway.kinds.find.spelling import Spelling
 from gateway.kinds.find.verbs import ACTIONS_OF_VERB, affinity
 from gateway.kinds.find.words import stem
+
+_log = logging.getLogger(__name__)  # `log` is the logarithm
 
 #: number of strongest operations whose fit is computed
 _CONSIDERED = 45
@@ -69,6 +72,23 @@ class Weights:
 
 
 _WEIGHTS = Weights()
+
+
+def index_of(catalog: Catalog) -> "OperationIndex":
+    """The index of all operations; a kind that cannot be read is left out, so that the others are found."""
+    try:
+        return OperationIndex(catalog)
+    except Exception:
+        return OperationIndex(Catalog(kind for kind in catalog if _is_readable(kind)))
+
+
+def _is_readable(kind: Kind) -> bool:
+    try:
+        OperationIndex(Catalog([kind]))
+    except Exception:
+        _log.exception("the operations of a kind cannot be searched", extra={"kind": kind.name})
+        return False
+    return True
 
 
 class OperationIndex:
@@ -158,7 +178,7 @@ class _Evaluation:
         wanted = {
             entity: operations
             for entity in sorted(near)
-            if (operations := [each for each in self._corpus.operations_of[entity] if is_wanted(each.entry)])
+            if (operations := [each for each in self._corpus.operations_of.get(entity, ()) if is_wanted(each.entry)])
         }
         strengths = []
         for entity in nlargest(_ENTITIES, wanted, key=self._promise):

@@ -1,7 +1,7 @@
 """Maps a document to a kind: each operation becomes an action with a unique name, or a finding with a reason. Pure."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import Any
@@ -12,8 +12,11 @@ from gateway.kinds.catalog import Kind
 from gateway.kinds.importing.connector import connector_of, kind_name
 from gateway.kinds.importing.effects import effect_of
 from gateway.kinds.importing.examples import with_example
+from gateway.kinds.importing.health import health_check_of
+from gateway.kinds.importing.lifting import lift
 from gateway.kinds.importing.model import (
     CORRECTIONS,
+    UNREAD,
     Confidence,
     Finding,
     ImportFailed,
@@ -30,6 +33,7 @@ from gateway.kinds.importing.references import Document, node_of
 from gateway.kinds.importing.requests import RequestParts, request_parts
 from gateway.kinds.importing.responses import Shape, fields_of, shape_of
 from gateway.kinds.importing.schemas import Schemas
+from gateway.kinds.importing.servers import ServerAddress, address_of, own_address
 from gateway.kinds.importing.swagger2 import from_swagger2
 from gateway.kinds.importing.words import identifier, phrase, plain
 from gateway.kinds.lint.kind import lint_kind
@@ -40,11 +44,9 @@ from gateway.kinds.spec import ConnectorSpec
 _OF_OPERATION = ("entity", "action", "ignore", "params")
 #: times that the kind is linted; after each, the operations with errors are left out
 _ROUNDS = 3
-#: names of entities that are the caller's own record, the best for a health check first
-_OWN_RECORDS = ("me", "user", "self", "current_user", "account", "whoami", "users_me", "profile")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """The options of an import."""
 
@@ -56,6 +58,8 @@ class Options:
     server: str | None = None
     #: the URL of the document, for servers that are relative to it
     base_url: str = ""
+    #: values of variables in the URLs of servers
+    variables: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(kw_only=True)
@@ -64,11 +68,13 @@ class Mapped:
 
     operation: SourceOperation
     spec: dict[str, Any]
-    fields: dict[str, str]
+    fields: dict[str, Any]
     entity: str = ""
     action: str = ""
     names: tuple[str, ...] = ()
     paging: dict[str, Any] | None = None
+    #: where it is sent, if not to the server of the kind
+    address: ServerAddress | None = None
 
 
 @dataclass(kw_only=True)
@@ -87,6 +93,17 @@ class Imported:
     #: `METHOD /path` → `entity.action`
     names: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def lists(self) -> dict[str, dict[str, Any] | None]:
+        """The paging style of each list by its `entity.action`; None for a list without pages."""
+        styles = self.connector.get("paging", {})
+        return {
+            f"{entity}.{name}": styles.get(action.get("paging"))
+            for entity, members in self.entities.items()
+            for name, action in members["actions"].items()
+            if "records" in action
+        }
+
 
 def import_document(root: Node, options: Options) -> Imported:
     """The kind that a document describes; raises ImportFailed for one that describes none."""
@@ -96,20 +113,30 @@ def import_document(root: Node, options: Options) -> Imported:
     elif not str(root.get("openapi", "")).startswith("3"):
         raise ImportFailed('not an OpenAPI document: it must have `openapi: 3.x` or `swagger: "2.0"`')
     every = [each for each in operations_of(document) if is_included(each, options.include)]
-    wanted = [each for each in every if each.corrections.get("ignore") is not True]
+    gets = {each.path for each in every if each.method == "GET"}
+    wanted = [
+        each
+        for each in every
+        if each.corrections.get("ignore") is not True
+        and not (each.method in ("HEAD", "OPTIONS", "TRACE") and each.path in gets)
+    ]
     if not wanted:
         raise ImportFailed("the document has no operations" + (" that --include matches" if options.include else ""))
+    address, of_address = address_of(
+        document.root.get("servers"), server=options.server, base_url=options.base_url, answers=options.variables
+    )
     findings: list[Finding] = []
-    mapped = _mapped(document, wanted, findings)
+    mapped = _mapped(document, wanted, address, options.variables, findings)
     clashes = _name(mapped, path_facts(wanted), findings)
     kind = options.kind or kind_name(document)
-    connector, of_connector = connector_of(document, wanted, kind, options.server, options.base_url)
-    _move_common_headers(connector, mapped)
+    connector, of_connector = connector_of(document, wanted, kind, address, options.variables)
+    _add_addresses(connector, mapped)
+    findings += lift(connector, mapped)
     corrections = node_of(document.root.get(CORRECTIONS))
     mapped = _linted(connector, corrections, mapped, document, findings)
     connector, entities = _assembled(connector, corrections, mapped, document)
     names = {each.operation.place: f"{each.entity}.{each.action}" for each in mapped}
-    findings = [*of_connector, *findings]
+    findings = [*of_address, *_unread(root), *of_connector, *findings]
     return Imported(
         connector=connector,
         entities=entities,
@@ -121,18 +148,36 @@ def import_document(root: Node, options: Options) -> Imported:
     )
 
 
+def _unread(root: Node) -> list[Finding]:
+    """A finding for each document that is referred to and cannot be read."""
+    reason = "a document that is referred to cannot be read; what needs it is not mapped, or takes any JSON"
+    return [
+        Finding(confidence=Confidence.NEEDS_PERSON, place="the document", reason=reason, detail=why)
+        for why in node_of(root.get(UNREAD)).values()
+    ]
+
+
 def _unsettled(findings: Sequence[Finding], operations: Sequence[SourceOperation]) -> list[Finding]:
     """The findings whose member no person has corrected."""
     settled = {(each.place, member) for each in operations for member in each.corrections}
     return [each for each in findings if (each.place, each.member) not in settled]
 
 
-def _mapped(document: Document, operations: Sequence[SourceOperation], findings: list[Finding]) -> list[Mapped]:
+def _mapped(
+    document: Document,
+    operations: Sequence[SourceOperation],
+    address: ServerAddress,
+    answers: Mapping[str, str],
+    findings: list[Finding],
+) -> list[Mapped]:
     schemas = Schemas(document)
     found = []
     for operation in operations:
         try:
-            mapped, doubts = _action_of(operation, document, schemas)
+            if operation.missing:
+                raise NotMapped("a reference cannot be read", operation.missing[0])
+            own = own_address(operation.servers, address, answers)
+            mapped, doubts = _action_of(operation, own, document, schemas)
         except NotMapped as refused:
             findings.append(for_a_person(operation, refused.reason, refused.detail))
         else:
@@ -141,7 +186,18 @@ def _mapped(document: Document, operations: Sequence[SourceOperation], findings:
     return found
 
 
-def _action_of(operation: SourceOperation, document: Document, schemas: Schemas) -> tuple[Mapped, list[Finding]]:
+def _add_addresses(connector: dict[str, Any], mapped: Sequence[Mapped]) -> None:
+    """Add the hosts and variables of operations with servers of their own."""
+    for address in (each.address for each in mapped if each.address is not None):
+        hosts = dict.fromkeys([*connector["hosts"], *address.hosts])
+        connector["hosts"] = ["*"] if "*" in hosts else list(hosts)
+        if address.environment:
+            connector["environment"] = {**address.environment, **connector.get("environment", {})}
+
+
+def _action_of(
+    operation: SourceOperation, own: ServerAddress | None, document: Document, schemas: Schemas
+) -> tuple[Mapped, list[Finding]]:
     """An operation as an action, and the findings about it; raises NotMapped."""
     parts = request_parts(operation, document, schemas)
     corrected = operation.corrections.get("effect")
@@ -149,8 +205,8 @@ def _action_of(operation: SourceOperation, document: Document, schemas: Schemas)
     shape = shape_of(operation, document)
     doubts = [*doubts, *parts.findings, *shape.findings]
     spec: dict[str, Any] = {"request": f"{operation.method} {parts.path}", "effect": str(effect)}
-    if operation.server is not None:
-        spec["server"] = operation.server
+    if own is not None:
+        spec["server"] = own.server
     spec["description"] = _description(operation)
     spec |= {name: value for name, value in _request_members(parts).items() if value}
     spec[shape.member or "download"] = shape.path if shape.member else {}
@@ -159,7 +215,7 @@ def _action_of(operation: SourceOperation, document: Document, schemas: Schemas)
         paging, of_paging = paging_of(operation, parts, shape, document)
         doubts += of_paging
     _add_params(spec, operation, parts)
-    mapped = Mapped(operation=operation, spec=spec, fields=_fields(document, shape), paging=paging)
+    mapped = Mapped(operation=operation, spec=spec, fields=_fields(document, shape), paging=paging, address=own)
     try:
         Action.model_validate(spec)
     except ValidationError as error:
@@ -167,7 +223,7 @@ def _action_of(operation: SourceOperation, document: Document, schemas: Schemas)
     return mapped, doubts
 
 
-def _fields(document: Document, shape: Shape) -> dict[str, str]:
+def _fields(document: Document, shape: Shape) -> dict[str, Any]:
     return fields_of(document, shape.record) if shape.member in ("records", "record") else {}
 
 
@@ -258,23 +314,6 @@ def _name_path(group: Sequence[Mapped], taken: set[tuple[str, str]], findings: l
     return clashes
 
 
-def _move_common_headers(connector: dict[str, Any], mapped: Sequence[Mapped]) -> None:
-    """Move constant headers that most operations have to the kind."""
-    counts = Counter(pair for each in mapped for pair in each.spec.get("headers", {}).items())
-    common: dict[str, str] = {}
-    for (name, value), times in counts.most_common():
-        if times * 2 > len(mapped):
-            common.setdefault(name, value)
-    if not common:
-        return
-    connector["headers"] = common
-    for each in mapped:
-        own = {name: value for name, value in each.spec.get("headers", {}).items() if common.get(name) != value}
-        each.spec.pop("headers", None)
-        if own:
-            each.spec["headers"] = own
-
-
 def _linted(
     connector: dict[str, Any], corrections: Node, mapped: list[Mapped], document: Document, findings: list[Finding]
 ) -> list[Mapped]:
@@ -320,8 +359,10 @@ def _assembled(
         str(tag.get("name")): plain(tag.get("description")) for tag in map(node_of, document.root.get("tags") or ())
     }
     entities = {entity: _entity(entity, group, tags) for entity, group in sorted(groups.items())}
-    check = _health_check(mapped)
-    made = {**connector, **({"paging": styles} if styles else {}), "health_check": check, **corrections}
+    check = health_check_of(
+        document.root, ((f"{each.entity}.{each.action}", each.operation, each.spec) for each in mapped)
+    )
+    made = {**connector, **({"paging": styles} if styles else {}), **check, **corrections}
     return made, entities
 
 
@@ -330,7 +371,7 @@ def _style_name(styles: dict[str, dict[str, Any]], paging: dict[str, Any]) -> st
     for name, known in styles.items():
         if known == paging:
             return name
-    style, param = paging["style"], identifier(paging["param"])
+    style, param = paging["style"], identifier(paging.get("param", "next_page"))
     by_param = style if param == style else f"{style}_{param}"
     name, number = style if style not in styles else by_param, 2
     while name in styles:
@@ -363,17 +404,3 @@ def _entity(name: str, group: Sequence[Mapped], tags: dict[str, str]) -> dict[st
 
 def _rank(action: str) -> int:
     return _ORDER.index(action) if action in _ORDER else len(_ORDER)
-
-
-def _health_check(mapped: Sequence[Mapped]) -> str:
-    """A read without required params: the caller's own record, else the list with the shortest path."""
-    reads = [each for each in mapped if each.spec["effect"] == "read" and not each.spec.get("required")]
-    reads = [each for each in reads if "download" not in each.spec and each.operation.method == "GET"] or reads
-    ranked = sorted(reads, key=_health_rank)
-    return f"{ranked[0].entity}.{ranked[0].action}" if ranked else "none.get"
-
-
-def _health_rank(mapped: Mapped) -> tuple[Any, ...]:
-    is_own = mapped.entity in _OWN_RECORDS and mapped.action == "get"
-    path = mapped.operation.path
-    return not is_own, mapped.operation.is_deprecated, mapped.action != "list", path.count("/"), len(path), path

@@ -10,6 +10,8 @@ Node = Mapping[str, Any]
 
 #: the member of a document, an overlay or an operation that holds a person's corrections
 CORRECTIONS = "x-gateway"
+#: the member of a read document with the addresses of the documents that it refers to and that cannot be read → why
+UNREAD = "x-unread"
 
 
 class Confidence(StrEnum):
@@ -76,10 +78,12 @@ class SourceOperation:
     responses: Sequence[Response]
     #: schemas of error responses
     failures: Sequence[Node]
-    #: the URL that requests begin with, if it is not that of the document
-    server: str | None
+    #: server objects, if they are not those of the document
+    servers: Any
     #: alternatives, each the names of schemes that are needed together; None if the document's apply
     security: Sequence[Sequence[str]] | None
+    #: references in its own members that lead nowhere
+    missing: Sequence[str]
     #: a person's corrections: members of the action, `entity`, `action` and `ignore`
     corrections: Node
 

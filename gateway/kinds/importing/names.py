@@ -3,20 +3,42 @@
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+
+import inflection
 
 from gateway.kinds.importing.model import SourceOperation
 from gateway.kinds.importing.verbs import VERBS, plain_verb
 from gateway.kinds.importing.words import identifier, words
 from gateway.kinds.lint.kind import ACTIONS
-from gateway.kinds.suggestions import misspelt, singular
+from gateway.kinds.suggestions import misspelt
 
 #: first segments that name a version or the API, not the resource
 _VERSION = re.compile(r"v?\d+([._-]\d+)*([a-z]+\d*)?|api|rest|latest", re.I)
 _EXTENSION = re.compile(r"\.(json|xml|php|aspx?|do)$", re.I)
 #: last segments that are searches
 _SEARCHES = ("search", "query", "_search", "_query", "lookup")
+#: verbs whose action is `delete`
+_DELETING = ("delete", "remove", "destroy", "erase")
+#: words that are their own singular, although the rules of English have another one
+_SAME = frozenset({
+    "analytics", "atlas", "aws", "canvas", "chaos", "cms", "cors", "css", "data", "dns", "ecs", "eks", "gas", "goods",
+    "gprs", "gps", "https", "iaas", "ios", "kms", "kubernetes", "kudos", "lens", "media", "metadata", "news", "paas",
+    "pos", "premises", "rds", "rss", "saas", "sales", "series", "sms", "sns", "species", "sqs", "tls", "windows",
+})  # fmt: skip
+#: words that the rules of the library get wrong
+_ODD = {"caches": "cache", "leaves": "leaf", "criteria": "criterion", "premieres": "premiere", "axes": "axis"}
 #: names that no entity may have → the names in place of them
 _TAKEN = {"connector": "connector_resources", "": "resources"}
+
+
+@lru_cache(4096)
+def singular(name: str) -> str:
+    """A name in snake case with its last word in the singular: aws_accounts becomes aws_account."""
+    before, mark, word = name.rpartition("_")
+    if word in _SAME or (word not in _ODD and re.search(r"(ss|us|is|a)$|^.{0,2}$", word)):
+        return name
+    return f"{before}{mark}{_ODD.get(word) or inflection.singularize(word)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +138,10 @@ def entity_names(operation: SourceOperation, facts: PathFacts) -> Iterator[str]:
     """Names for the entity, the shortest first: the last noun with its parent, then with further ancestors, with the
     version, with a param."""
     groups = list(path_names(operation.path).groups)
-    if _is_verb_route(operation, facts):
+    deleted = _deleted(operation)
+    if deleted:
+        groups = [*groups[:-1], (*groups[-1][:-1], deleted)]
+    elif _is_verb_route(operation, facts):
         groups = [group for group in [*groups[:-1], groups[-1][:-1]] if group]
     if len(groups) == 1 and groups[0][0] == "search" and len(groups[0]) > 1:
         groups[0] = groups[0][1:]
@@ -152,6 +177,8 @@ def action_name(operation: SourceOperation, facts: PathFacts, *, is_list: bool, 
     route = path_names(operation.path)
     if is_download:
         return "download"
+    if _deleted(operation) is not None:
+        return "delete"
     if _is_search(operation, route):
         return "api_search"
     if operation.method == "DELETE" and _is_verb_route(operation, facts):
@@ -178,6 +205,16 @@ def _undoing_action(operation: SourceOperation, segment: str) -> str:
     return verb if verb is not None and verb != segment and verb.endswith(segment) else f"delete_{segment}"
 
 
+def _deleted(operation: SourceOperation) -> str | None:
+    """What a path such as `/deleteUser` deletes: `user`; empty if the path ends with the verb, None without it."""
+    route = path_names(operation.path)
+    if route.ends_with_param or not route.groups or operation.method == "DELETE":
+        return None
+    first, _, noun = (route.verb or route.groups[-1][-1]).partition("_")
+    is_alone = len(route.groups) == 1 and len(route.groups[0]) == 1 and not route.verb
+    return noun if first in _DELETING and (noun or not is_alone) else None
+
+
 def _is_search(operation: SourceOperation, route: PathNames) -> bool:
     if operation.method not in ("GET", "POST") or not route.groups:
         return False
@@ -197,6 +234,8 @@ def _is_verb_route(operation: SourceOperation, facts: PathFacts) -> bool:
     if _is_search(operation, route):
         return last in _SEARCHES
     is_verb = words(last)[:1] != [] and words(last)[0] in VERBS
+    if last in _DELETING:
+        return operation.method != "DELETE"
     return is_verb and operation.method != "GET" and not facts.has_items(operation.path)
 
 

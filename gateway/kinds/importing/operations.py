@@ -14,7 +14,7 @@ _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
 def operations_of(document: Document) -> Iterator[SourceOperation]:
     """Every operation in the order of the document."""
-    for path, value in node_of(document.root.get("paths")).items():
+    for path, value in document.members(document.root, "paths").items():
         item = document.resolved(value)
         for method in _METHODS:
             if isinstance(item.get(method), Mapping):
@@ -28,8 +28,9 @@ def is_included(operation: SourceOperation, globs: Sequence[str]) -> bool:
 
 
 def _operation(document: Document, path: str, method: str, item: Node) -> SourceOperation:
+    document.missing.clear()
     node = document.resolved(item[method])
-    responses = {str(status): document.resolved(each) for status, each in node_of(node.get("responses")).items()}
+    responses = {str(status): document.resolved(each) for status, each in document.members(node, "responses").items()}
     corrections = {**node_of(item.get(CORRECTIONS)), **node_of(node.get(CORRECTIONS))}
     return SourceOperation(
         method=method.upper(),
@@ -41,10 +42,11 @@ def _operation(document: Document, path: str, method: str, item: Node) -> Source
         is_deprecated=node.get("deprecated") is True,
         parameters=_parameters(document, [item.get("parameters"), node.get("parameters")]),
         body=_body(document, node.get("requestBody")),
-        responses=tuple(_success(responses)),
+        responses=tuple(_success(document, responses)),
         failures=tuple(_failures(document, responses)),
-        server=server_of(node.get("servers") or item.get("servers")),
+        servers=node.get("servers") or item.get("servers"),
         security=_security(node.get("security")),
+        missing=tuple(sorted(document.missing)),
         corrections=corrections,
     )
 
@@ -57,7 +59,7 @@ def _parameters(document: Document, lists: Sequence[object]) -> Sequence[Node]:
     """The parameter objects; those of the operation replace those of its path with the same name and `in`."""
     found: dict[tuple[Any, Any], Node] = {}
     for listed in lists:
-        for each in listed if isinstance(listed, list) else ():
+        for each in document.listed(listed):
             parameter = document.resolved(each)
             if isinstance(parameter.get("name"), str):
                 found[parameter["name"], parameter.get("in")] = parameter
@@ -66,7 +68,7 @@ def _parameters(document: Document, lists: Sequence[object]) -> Sequence[Node]:
 
 def _body(document: Document, value: object) -> SourceBody | None:
     request = document.resolved(value)
-    content = {str(name): node_of(media) for name, media in node_of(request.get("content")).items()}
+    content = {str(name): document.resolved(media) for name, media in document.members(request, "content").items()}
     if not content:
         return None
     name = min(content, key=_preference)
@@ -91,33 +93,25 @@ def _spelt(content_type: str) -> str:
     return kind if re.fullmatch(r"[a-z0-9.+-]+/[a-z0-9.+-]+", kind) else "application/octet-stream"
 
 
-def _success(responses: Mapping[str, Node]) -> Iterator[Response]:
+def _success(document: Document, responses: Mapping[str, Node]) -> Iterator[Response]:
     """The responses with 2xx and 3xx, sorted by status; without any, the `default`."""
     statuses = sorted(status for status in responses if re.fullmatch(r"[23]([0-9][0-9]|XX)", status, re.I))
     for status in statuses or [each for each in ("default",) if each in responses]:
         response = responses[status]
-        headers = frozenset(str(name).lower() for name in node_of(response.get("headers")))
-        content = {media_type(str(name)): node_of(media) for name, media in node_of(response.get("content")).items()}
+        headers = frozenset(str(name).lower() for name in document.members(response, "headers"))
+        content = {
+            media_type(str(name)): document.resolved(media)
+            for name, media in document.members(response, "content").items()
+        }
         yield Response(status, content, headers)
 
 
 def _failures(document: Document, responses: Mapping[str, Node]) -> Iterator[Node]:
     for status, response in responses.items():
         if status[:1] in ("4", "5") or (status == "default" and len(responses) > 1):
-            for name, media in node_of(response.get("content")).items():
+            for name, media in document.members(response, "content").items():
                 if is_json(str(name)):
-                    yield document.resolved(node_of(media).get("schema"))
-
-
-def server_of(servers: object) -> str | None:
-    """The URL of the first server, its variables replaced by their defaults; None without servers."""
-    first = node_of(servers[0]) if isinstance(servers, list) and servers else {}
-    url = first.get("url")
-    if not isinstance(url, str):
-        return None
-    for name, variable in node_of(first.get("variables")).items():
-        url = url.replace(f"{{{name}}}", str(node_of(variable).get("default", "")))
-    return url.rstrip("/")
+                    yield document.resolved(document.resolved(media).get("schema"))
 
 
 def _security(value: object) -> Sequence[Sequence[str]] | None:

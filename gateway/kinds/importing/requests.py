@@ -1,13 +1,14 @@
 """Maps parameters and bodies of a document to params: placement, style, required params. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
 from gateway.kinds.importing.model import Finding, Node, NotMapped, SourceBody, SourceOperation, for_a_person, guessed
 from gateway.kinds.importing.references import Document, node_of
+from gateway.kinds.importing.responses import flattened
 from gateway.kinds.importing.schemas import Schema, Schemas, described, types_in
 from gateway.kinds.importing.words import identifier, plain
 from gateway.kinds.members import FORM, is_json
@@ -69,9 +70,10 @@ def request_parts(operation: SourceOperation, document: Document, schemas: Schem
     parts = RequestParts(path=path, method=operation.method)
     parts.constant_query = {name: values[-1] for name, values in parse_qs(query, keep_blank_values=True).items()}
     _add_path(parts, operation, schemas)
+    declared = {str(each["name"]) for each in operation.parameters if each.get("in") == "query"}
     for parameter in operation.parameters:
         if parameter.get("in") == "query":
-            _add_query(parts, parameter, schemas)
+            _add_query(parts, parameter, schemas, declared)
         elif parameter.get("in") == "header":
             _add_header(parts, parameter, schemas)
         elif parameter.get("in") == "cookie":
@@ -116,21 +118,26 @@ def _add_path(parts: RequestParts, operation: SourceOperation, schemas: Schemas)
         raise NotMapped("the path contains spaces or does not begin with a slash")
 
 
-def _add_query(parts: RequestParts, parameter: Node, schemas: Schemas) -> None:
+def _add_query(parts: RequestParts, parameter: Node, schemas: Schemas, declared: Collection[str]) -> None:
     wire = str(parameter["name"])
     schema = _read(parameter, schemas)
     is_required = parameter.get("required") is True
     types = types_in(schema)
     style, explode = parameter.get("style", "form"), parameter.get("explode", parameter.get("style", "form") == "form")
     if "object" in types and style == "form" and "content" not in parameter and explode and "properties" in schema:
-        for name, member in schema["properties"].items():
+        own = {name: member for name, member in schema["properties"].items() if name == wire or name not in declared}
+        for name, member in own.items():
             _add(
                 parts,
                 name,
-                _with_described_default(member),
+                member,
                 name in schema.get("required", ()) and is_required,
                 "query",
             )
+        return
+    if "object" in types and style == "deepObject" and _holds_paging(wire, schema):
+        for name, member in schema["properties"].items():
+            _add(parts, f"{wire}[{name}]", member, False, "query")
         return
     styled: Schema = {}
     if {"array", "object"} & set(types):
@@ -138,7 +145,13 @@ def _add_query(parts: RequestParts, parameter: Node, schemas: Schemas) -> None:
             styled["style"] = style
         elif explode is False and "array" in types:
             styled["explode"] = False
-    _add(parts, wire, {**_with_described_default(schema), **styled}, is_required, "query")
+    _add(parts, wire, {**schema, **styled}, is_required, "query")
+
+
+def _holds_paging(wire: str, schema: Schema) -> bool:
+    """Whether an object holds only the params of pages: each of its members is then a param, so that pages turn."""
+    is_named = identifier(wire) in ("page", "paging", "pagination", "pager")
+    return is_named and bool(schema.get("properties")) and not any("." in name for name in schema["properties"])
 
 
 def _add_header(parts: RequestParts, parameter: Node, schemas: Schemas) -> None:
@@ -153,11 +166,16 @@ def _add_header(parts: RequestParts, parameter: Node, schemas: Schemas) -> None:
         if not (wire.lower() == "accept" and str(constant) == "application/json"):
             parts.headers[wire] = str(constant)
     elif wire.lower() not in _OWN_HEADERS:
-        _add(parts, wire, _with_described_default(schema), parameter.get("required") is True, "header")
+        _add(parts, wire, schema, parameter.get("required") is True, "header")
 
 
 def _add(parts: RequestParts, wire: str, schema: Schema, is_required: bool, where: str) -> str:
-    """Add a param by its name in the request, converted if it is no identifier; returns the param's name."""
+    """Add a param by its name in the request, converted if it is no identifier; returns the param's name.
+
+    The default of a required param is sent, and that of any other is described.
+    """
+    is_sent = is_required and where != "header" and "default" in schema
+    schema, is_required = (schema, False) if is_sent else (_with_described_default(schema), is_required)
     name = wire if re.fullmatch(r"[A-Za-z_]\w*", wire) else identifier(wire) or "value"
     return parts.add(name, schema, is_required=is_required, where=where, wire=wire)
 
@@ -204,7 +222,7 @@ def _add_body(
         if _is_flat(schema, body):
             _add_members(parts, operation, body, schema, document)
         elif is_json(body.content_type):
-            parts.request_body = _add(parts, "body", _with_described_default(schema), body.is_required, "body")
+            parts.request_body = _add(parts, "body", schema, body.is_required, "body")
         else:
             raise NotMapped("the document does not name the members of a form", body.content_type)
         return
@@ -225,7 +243,7 @@ def _add_members(
     parts: RequestParts, operation: SourceOperation, body: SourceBody, schema: Schema, document: Document
 ) -> None:
     required = schema.get("required", ())
-    sources = node_of(document.resolved(body.schema).get("properties"))
+    sources = node_of(flattened(document, body.schema).get("properties"))
     for name, member in schema["properties"].items():
         if body.content_type == _MULTIPART and _is_file(document, sources.get(name)):
             if "array" in types_in(member):
@@ -233,7 +251,11 @@ def _add_members(
             member = {**_FILE, "description": member["description"]}
         elif body.content_type == FORM and {"array", "object"} & set(types_in(member)):
             member = {**member, **_form_style(node_of(body.encoding.get(name)), types_in(member))}
-        _add(parts, name, _with_described_default(member), name in required, "body")
+        if is_json(body.content_type) and "object" in types_in(member) and _holds_paging(name, member):
+            for inner, schema_of_inner in member["properties"].items():
+                _add(parts, f"{name}.{inner}", schema_of_inner, False, "body")
+            continue
+        _add(parts, name, member, name in required, "body")
 
 
 def _is_file(document: Document, schema: object) -> bool:

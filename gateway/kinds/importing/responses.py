@@ -6,19 +6,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.kinds.importing.model import Finding, Node, NotMapped, Response, SourceOperation, guessed
-from gateway.kinds.importing.names import own_verb, path_names
-from gateway.kinds.importing.references import Document, node_of
+from gateway.kinds.importing.names import own_verb, path_names, singular
+from gateway.kinds.importing.references import Document, node_of, reference_of
 from gateway.kinds.importing.words import identifier
 from gateway.kinds.members import is_json
-from gateway.kinds.suggestions import singular
 
 #: names of members with the records of a list, the most certain first
 _LISTS = ("data", "items", "results", "records", "values", "entries", "list", "objects", "resources", "content", "rows")
-#: names of members that may stand beside one record
-_BESIDE = frozenset(
-    {"meta", "metadata", "links", "_links", "jsonapi", "included", "request_id", "type", "ok", "success"}
-)
+#: names of members, in snake case, that stand beside the record or the list in a response
+_BESIDE = frozenset({
+    "meta", "metadata", "links", "jsonapi", "included", "request_id", "ok", "success", "errors", "warnings", "paging",
+    "pagination", "list_info", "has_more", "response_status", "error", "messages",
+})  # fmt: skip
+#: names that a record may have too
+_BESIDE_DATA = frozenset({"type", "status", "message", "code", "object", "timestamp", "trace_id", "version"})
 _MAX_MERGED, _MAX_FIELDS = 8, 150
+#: characters of an example in `fields`
+_MAX_EXAMPLE = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +33,8 @@ class Shape:
     member: str | None
     path: str
     record: Node
-    #: the object that holds the list, and perhaps members for paging
-    around: Node
+    #: of a list: the whole response, perhaps with members for paging
+    root: Node
     headers: frozenset[str]
     findings: tuple[Finding, ...] = ()
 
@@ -40,7 +44,7 @@ def shape_of(operation: SourceOperation, document: Document) -> Shape:
     response = _main(operation)
     if response is None or (not response.content and response.status.startswith("2")):
         headers = response.headers if response else frozenset()
-        return Shape(member="record", path="$", record={}, around={}, headers=headers)
+        return Shape(member="record", path="$", record={}, root={}, headers=headers)
     json_types = [name for name in response.content if is_json(name) or name == "*/*"]
     if not json_types:
         return _file(operation, response)
@@ -86,59 +90,79 @@ def implied_schema(value: Any, depth: int = 4) -> Node:
 
 
 def flattened(document: Document, value: object, depth: int = 0) -> Node:
-    """A schema with the properties of its `allOf` and of the first of its `oneOf` or `anyOf`."""
-    node = document.resolved(value)
-    parts = [*(node.get("allOf") or ()), *(node.get("oneOf") or ())[:1], *(node.get("anyOf") or ())[:1]]
-    if not parts or depth > _MAX_MERGED:
+    """A schema with the properties of its `allOf` and of the first of its `oneOf` or `anyOf` that is not null.
+
+    Null is taken out of its types; the schema is then `nullable`.
+    """
+    if depth > _MAX_MERGED:
+        return document.resolved(value)
+    reference = reference_of(value)
+    key, held = (reference, reference) if reference is not None else (id(value), value)
+    known = document.flat.get(key)
+    if known is None or (known[0] is not held and known[0] != reference):
+        known = document.flat[key] = held, _flattened(document, document.resolved(value), depth)
+    return known[1]
+
+
+def _flattened(document: Document, node: Node, depth: int) -> Node:
+    if isinstance(node.get("type"), list) and "null" in node["type"]:
+        types = [each for each in node["type"] if each != "null"]
+        node = {**node, "type": types[0] if len(types) == 1 else types, "nullable": True}
+    if isinstance(node_of(node.get("properties")).get("$ref"), str):
+        node = {**node, "properties": document.members(node, "properties")}
+    choices = [each for name in ("oneOf", "anyOf") for each in document.listed(node.get(name))]
+    valued = [each for each in choices if document.resolved(each).get("type") != "null"]
+    parts = [*document.listed(node.get("allOf")), *valued[:1]]
+    if not parts:
         return node
     inner = [flattened(document, each, depth + 1) for each in parts]
     properties: dict[str, Any] = {}
     for each in [*inner, node]:
         properties |= node_of(each.get("properties"))
     found = {name: member for each in inner for name, member in each.items()} | dict(node)
+    if len(valued) < len(choices):
+        found["nullable"] = True
     return {**found, "properties": properties} if properties else found
 
 
 def _file(operation: SourceOperation, response: Response) -> Shape:
     kinds = ", ".join(response.content)
-    if operation.method == "GET":
-        reason = "a response that is not JSON is mapped as a download"
-        sure = any(
-            re.match(r"application/(octet-stream|pdf|zip)|image/|audio/|video/", name) for name in response.content
-        )
-        if not response.content:
-            reason, sure, kinds = "a redirect is mapped as a download", False, f"status {response.status}"
-        return Shape(
-            member=None,
-            path="",
-            record={},
-            around={},
-            headers=response.headers,
-            findings=() if sure else (guessed(operation, reason, kinds),),
-        )
-    if response.content:
+    reason = "a response that is not JSON is mapped as a download"
+    sure = any(re.match(r"application/(octet-stream|pdf|zip)|image/|audio/|video/", name) for name in response.content)
+    if not response.content:
+        if operation.method != "GET":
+            return Shape(member="record", path="$", record={}, root={}, headers=response.headers)
+        reason, sure, kinds = "a redirect is mapped as a download", False, f"status {response.status}"
+    elif operation.method not in ("GET", "POST"):
         raise NotMapped("a write whose response is not JSON", kinds)
-    return Shape(member="record", path="$", record={}, around={}, headers=response.headers)
+    return Shape(
+        member=None,
+        path="",
+        record={},
+        root={},
+        headers=response.headers,
+        findings=() if sure else (guessed(operation, reason, kinds),),
+    )
 
 
 def _of_json(operation: SourceOperation, document: Document, schema: Node, response: Response) -> Shape:
     headers = response.headers
     if _is_array(schema):
-        if operation.method == "GET" or _lists(operation):
+        if _lists(operation, document):
             return Shape(
-                member="records", path="$", record=flattened(document, schema.get("items")), around={}, headers=headers
+                member="records", path="$", record=flattened(document, schema.get("items")), root={}, headers=headers
             )
-        return Shape(member="record", path="$", record={}, around={}, headers=headers)
+        return Shape(member="record", path="$", record={}, root={}, headers=headers)
     found = _list_in(operation, document, schema)
     if found is not None:
-        path, items, around, is_sure = found
-        reason = "the only list of objects in the response is mapped as the records"
+        path, items, is_sure = found
+        reason = "the only list in the response is mapped as the records"
         doubts = () if is_sure else (guessed(operation, reason, path, member="records"),)
         return Shape(
             member="records",
             path=path,
             record=flattened(document, items),
-            around=around,
+            root=schema,
             headers=headers,
             findings=doubts,
         )
@@ -148,76 +172,102 @@ def _of_json(operation: SourceOperation, document: Document, schema: Node, respo
             member="record",
             path=name,
             record=flattened(document, node_of(schema["properties"])[name]),
-            around={},
+            root={},
             headers=headers,
         )
     if operation.method == "GET" and own_verb(operation) == "list":
         doubt = guessed(
             operation, "it is named a list, but its response has none: the whole response is mapped as the record"
         )
-        return Shape(member="record", path="$", record=schema, around={}, headers=headers, findings=(doubt,))
-    return Shape(member="record", path="$", record=schema, around={}, headers=headers)
+        return Shape(member="record", path="$", record=schema, root={}, headers=headers, findings=(doubt,))
+    return Shape(member="record", path="$", record=schema, root={}, headers=headers)
 
 
 def _is_array(schema: Node) -> bool:
     return schema.get("type") == "array" or ("items" in schema and "properties" not in schema)
 
 
-def _lists(operation: SourceOperation) -> bool:
-    """Whether an operation may return a list: a GET, or a POST whose path ends with a search."""
+def _lists(operation: SourceOperation, document: Document) -> bool:
+    """Whether an operation may return a list: a GET, or a POST whose path ends with a search or that takes pages."""
     route = path_names(operation.path)
     last = route.groups[-1][-1] if route.groups and not route.ends_with_param else ""
-    return operation.method == "GET" or (operation.method == "POST" and last in ("search", "query", "lookup"))
+    if operation.method == "POST":
+        return (route.verb or last) in ("search", "query", "lookup", "list", "find", "filter") or _is_paged(
+            operation, document
+        )
+    return operation.method == "GET"
 
 
-def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tuple[str, Any, Node, bool] | None:
-    """The path of the list of records, the schema of its items, the object that holds it, and whether it is certain."""
-    if not _lists(operation):
+def _list_in(operation: SourceOperation, document: Document, schema: Node) -> tuple[str, Any, bool] | None:
+    """The path of the list of records, the schema of its items, and whether it is certain."""
+    if not _lists(operation, document):
         return None
     route = path_names(operation.path)
     asked = {word for group in route.groups[-1:] for word in (group[-1], singular(group[-1]))}
-    is_listing = own_verb(operation) in ("list", "search", "query", "find") or _is_paged(operation)
+    is_paged = _is_paged(operation, document)
+    is_listing = is_paged or own_verb(operation) in ("list", "search", "query", "find")
     if route.ends_with_param and not is_listing:
         return None
-    arrays = list(_arrays(document, schema))
-    for path, items, around in arrays:
+    arrays = list(_arrays(document, schema, is_paged=is_paged))
+    others = [name for name in node_of(schema.get("properties")) if not is_beside(str(name))]
+    for path, items in arrays:
         last = path.rpartition(".")[2]
-        if last.lower() in _LISTS or {identifier(last), singular(identifier(last))} & asked:
-            is_page = is_listing or last.lower() in _LISTS or len(node_of(schema.get("properties"))) <= _PAGE_MEMBERS
-            if is_page:
-                return path, items, around, True
-    objects = [each for each in arrays if _holds_objects(document, each[1])]
-    if is_listing and len(objects) == 1:
+        is_named = bool({identifier(last), singular(identifier(last))} & asked)
+        if last.lower() in _LISTS or (is_named and (is_listing or len(others) <= _PAGE_MEMBERS)):
+            return path, items, True
+    objects = [each for each in arrays if _holds_objects(document, each[1])] or arrays
+    if len(objects) == 1 and (is_listing or others == [objects[0][0]]):
         return (*objects[0], False)
     return None
 
 
 #: maximum members of an object that holds only a list and its paging
 _PAGE_MEMBERS = 6
+_PAGING_PARAMS = frozenset({
+    "page", "per_page", "page_size", "pagesize", "limit", "offset", "cursor", "page_token", "page_number", "skip",
+    "starting_after", "max_results", "next_token", "continuation_token", "page_limit", "page_after", "page_cursor",
+    "page_offset",
+})  # fmt: skip
 
 
-def _is_paged(operation: SourceOperation) -> bool:
+def _is_paged(operation: SourceOperation, document: Document) -> bool:
+    """Whether an operation has params of pages, in the query or, of a POST, as members of the body."""
     names = {identifier(str(each["name"])) for each in operation.parameters if each.get("in") == "query"}
-    return bool(names & {"page", "per_page", "page_size", "pagesize", "limit", "offset", "cursor", "page_token"})
+    if operation.method == "POST":
+        body = operation.body.schema if operation.body else {}
+        names = {identifier(str(name)) for name in node_of(flattened(document, body).get("properties"))}
+        sizes = {"limit", "count", "page_size", "per_page", "max_results", "size"}
+        return bool(names & sizes) and bool(names & (_PAGING_PARAMS - sizes))
+    return bool(names & _PAGING_PARAMS)
 
 
-def _arrays(document: Document, schema: Node, prefix: str = "", depth: int = 2) -> Iterator[tuple[str, Any, Node]]:
-    """Every list in an object and in the objects within it, the outer ones first."""
+def _arrays(
+    document: Document, schema: Node, prefix: str = "", depth: int = 3, *, is_paged: bool
+) -> Iterator[tuple[str, Any]]:
+    """Every list in an object and in the objects within it, the outer ones first; of a paged list in any object."""
     properties = node_of(schema.get("properties"))
-    members = {str(name): flattened(document, each) for name, each in properties.items() if "." not in str(name)}
+    members = {
+        str(name): flattened(document, each)
+        for name, each in properties.items()
+        if "." not in str(name) and not is_beside(str(name))
+    }
     for name, member in members.items():
         if _is_array(member):
-            yield f"{prefix}{name}", member.get("items"), schema
+            yield f"{prefix}{name}", member.get("items")
     if depth > 1:
         for name, member in members.items():
-            if node_of(member.get("properties")) and name.lower() in (
-                *_LISTS,
-                "result",
-                "response",
-                "_embedded",
-                "payload",
-            ):
-                yield from _arrays(document, member, f"{prefix}{name}.", depth - 1)
+            is_holder = name.lower() in (*_LISTS, *_HOLDERS)
+            if node_of(member.get("properties")) and (is_holder or (is_paged and not prefix)):
+                yield from _arrays(document, member, f"{prefix}{name}.", depth - 1, is_paged=is_paged)
+
+
+#: objects that hold lists and records
+_HOLDERS = ("result", "response", "_embedded", "payload", "body", "page")
+
+
+def is_beside(name: str) -> bool:
+    """Whether a member of a response stands beside the record or the list, by its name."""
+    return identifier(name) in _BESIDE
 
 
 def _holds_objects(document: Document, items: object) -> bool:
@@ -226,32 +276,55 @@ def _holds_objects(document: Document, items: object) -> bool:
 
 
 def _only_record(document: Document, schema: Node) -> str | None:
-    """The member that is the record, if the response has only members of `_BESIDE` besides it."""
+    """The member that is the record: the only object beside members of `_BESIDE`, if all others are of these."""
     properties = node_of(schema.get("properties"))
     objects = [
         str(name)
         for name, member in properties.items()
         if node_of((read := flattened(document, member)).get("properties")) or read.get("type") == "object"
     ]
-    if len(properties) == 1 and len(objects) == 1 and "." not in objects[0]:
-        return objects[0]
-    rest = {str(name).lower() for name in properties if name != "data"}
-    return "data" if "data" in objects and rest <= _BESIDE else None
+    held = [name for name in objects if not is_beside(name) and "." not in name] or (
+        objects if len(properties) == 1 and "." not in "".join(objects) else []
+    )
+    is_alone = all(is_beside(str(name)) or str(name) in held for name in properties)
+    return held[0] if len(held) == 1 and (is_alone or _is_data(held[0], properties)) else None
 
 
-def fields_of(document: Document, record: Node) -> dict[str, str]:
-    """The members of a record and their types, as `fields` of a spec has them."""
-    found: dict[str, str] = {}
+def _is_data(name: str, properties: Node) -> bool:
+    """Whether `data` holds the record: beside it are only names of a response, not of a record."""
+    rest = {identifier(str(each)) for each in properties if str(each) != name}
+    return name == "data" and rest <= _BESIDE | _BESIDE_DATA
+
+
+def fields_of(document: Document, record: Node) -> dict[str, Any]:
+    """The members of a record and their types, as `fields` of a spec has them; texts keep format and example."""
+    found: dict[str, Any] = {}
     for name, member in list(node_of(record.get("properties")).items())[:_MAX_FIELDS]:
-        found[str(name)] = _field_type(document, flattened(document, member))
+        schema = flattened(document, member)
+        type_ = _field_type(document, schema)
+        shown = _shown(schema) if type_.startswith("string") and not is_id(str(name)) else {}
+        types = {"type": ["string", "null"] if type_.endswith("?") else "string"}
+        found[str(name)] = {**types, **shown} if shown else type_
     return found
+
+
+def is_id(name: str) -> bool:
+    """Whether a member is the id of a record, by its name."""
+    return identifier(name).rpartition("_")[2] in ("id", "uuid", "key", "sid")
+
+
+def _shown(schema: Node) -> dict[str, Any]:
+    """The format of a text, or its example, from which the sandbox makes values."""
+    example = schema.get("example")
+    if schema.get("format") in ("date-time", "date", "email", "uri", "uuid"):
+        return {"format": schema["format"]}
+    return {"examples": [example]} if isinstance(example, str) and 0 < len(example) <= _MAX_EXAMPLE else {}
 
 
 def _field_type(document: Document, schema: Node) -> str:
     named = schema.get("type")
     types = [named] if isinstance(named, str) else [each for each in named or () if isinstance(each, str)]
-    is_nullable = schema.get("nullable") is True or "null" in types
-    types = [each for each in types if each != "null"]
+    is_nullable = schema.get("nullable") is True
     if len(types) != 1 or types[0] not in ("string", "integer", "number", "boolean", "object", "array"):
         text = "object" if "properties" in schema else "any"
     elif types[0] == "array":

@@ -8,13 +8,13 @@ from typing import Any
 import jsonschema_rs
 
 from gateway.kinds.importing.model import Node
-from gateway.kinds.importing.references import Document, node_of
+from gateway.kinds.importing.references import Document, reference_of
 from gateway.kinds.importing.words import phrase, plain
 
 Schema = dict[str, Any]
 
 #: levels of members that are tried for a param, and the maximum number of schemas in it; deeper members accept any JSON
-_DEPTHS, _MAX_PARTS = (6, 5, 4, 3, 2, 1), 250
+_DEPTHS, _MAX_PARTS = (6, 5, 4, 3, 2, 1), 150
 #: maximum nesting of `allOf`, `oneOf` and `anyOf`
 _MAX_NESTED = 12
 #: formats with the same meaning in JSON Schema
@@ -39,7 +39,7 @@ class Schemas:
 
     def __init__(self, document: Document) -> None:
         self._document = document
-        self._read: dict[tuple[int, int], Schema] = {}
+        self._read: dict[tuple[int | str, int], Schema] = {}
         self._parts: dict[int, int] = {}
 
     def of_param(self, schema: object, name: str, description: object = "") -> Schema:
@@ -59,7 +59,8 @@ class Schemas:
         return size
 
     def _converted(self, schema: object, depth: int, nested: int = 0) -> Schema:
-        key = (id(schema), depth)
+        # References to one schema share its conversion, so that memory follows the schemas of a document.
+        key = (reference_of(schema) or id(schema), depth)
         known = self._read.get(key)
         if known is None:
             known = self._fresh(schema, depth, nested)
@@ -105,7 +106,7 @@ class Schemas:
         if depth <= 0:
             return {}
         properties: dict[str, Schema] = {}
-        for name, value in node_of(node.get("properties")).items():
+        for name, value in self._document.members(node, "properties").items():
             if self._document.resolved(value).get("readOnly") is not True:
                 properties[str(name)] = described(self._converted(value, depth - 1), str(name))
         found: Schema = {"properties": properties} if properties else {}

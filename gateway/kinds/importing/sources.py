@@ -10,7 +10,7 @@ import msgspec
 import yaml
 from yarl import URL
 
-from gateway.kinds.importing.model import ImportFailed
+from gateway.kinds.importing.model import UNREAD, ImportFailed
 from gateway.kinds.importing.references import references_in
 
 #: maximum bytes of one document, and of all together
@@ -129,23 +129,30 @@ def _file(source: str) -> tuple[Path, str]:
 
 
 async def _bundled(uri: str, name: str, read: Reader) -> dict[str, Any]:
-    """The document at a URI with only local references: the documents that it refers to are put into it."""
+    """The document at a URI: the documents that it refers to are put into it, and `UNREAD` has those that failed."""
     root = _mapping(await read(uri), name)
     bundled: dict[str, Any] = {}
+    unread: dict[str, str] = {}
     total, known, pending = 0, {uri: "#"}, [(uri, root)]
     while pending:
         place, document = pending.pop()
-        for node in references_in(document):
+        for node in references_in(document, is_part=document is not root):
             target, _, fragment = urljoin(place, node["$ref"]).partition("#")
             if target not in known:
                 if len(known) > _MAX_DOCUMENTS:
                     raise ImportFailed(f"the document refers to more than {_MAX_DOCUMENTS} others")
-                content = await read(target)
-                total += len(content)
+                try:
+                    content = await read(target)
+                    parsed = parse(content, target)
+                except ImportFailed as failed:
+                    known[target], unread[target] = target, str(failed)
+                else:
+                    total += len(content)
+                    known[target] = f"#/{_BUNDLED}/{len(bundled)}"
+                    bundled[str(len(bundled))] = parsed
+                    pending.append((target, parsed))
                 if total > _MAX_TOTAL:
                     raise ImportFailed(f"the documents together are larger than {_MAX_TOTAL >> 20} MiB")
-                known[target] = f"#/{_BUNDLED}/{len(bundled)}"
-                bundled[str(len(bundled))] = parsed = parse(content, target)
-                pending.append((target, parsed))
-            node["$ref"] = known[target] + fragment
-    return {**root, _BUNDLED: bundled} if bundled else root
+            node["$ref"] = f"{known[target]}#{fragment}" if target in unread else known[target] + fragment
+    parts = {_BUNDLED: bundled, UNREAD: unread}
+    return {**root, **{name: part for name, part in parts.items() if part}}

@@ -10,14 +10,14 @@ VERBS = _set(
     "accept acknowledge activate add align append apply approve archive assign associate attach authorize "
     "autocomplete ban batch block bulk calculate cancel change charge check claim clear clone close collect "
     "complete compute confirm connect convert copy create deactivate decline delete deny deploy describe destroy "
-    "detach disable disassociate disconnect dismiss download duplicate edit enable escalate evaluate exchange "
-    "execute expire export extend fetch filter finalize find follow forward generate get head identify import "
+    "deduct deposit detach disable disassociate disconnect dismiss download duplicate edit enable escalate evaluate "
+    "exchange execute expire export extend fetch filter finalize find follow forward generate get head identify import "
     "increment insert install invite join kick leave link list lock lookup manage mark merge migrate modify move "
-    "mute notify open patch pause pay pin ping post preview process promote provision publish purge push put query "
-    "read reboot redeliver refresh refund regenerate register reject release reload remove rename render reopen "
-    "reorder replace reply report request rerequest rerun resend reset resolve restart restore resume retrieve "
-    "retry revert review revoke rotate run save schedule search send set share show shutdown sign snooze star start "
-    "stop submit subscribe suspend sync tag test toggle track transfer trigger unarchive unassign unban unblock "
+    "mute notify open patch pause pay pin ping post preview process promote provision publish purchase purge push put "
+    "query read reboot redeem redeliver refresh refund regenerate register reject release reload remove rename render "
+    "reopen reorder replace reply report request rerequest rerun resend reset resolve restart restore resume retrieve "
+    "retry revert review revoke rollback rotate run save schedule search send set share show shutdown sign snooze star "
+    "start stop submit subscribe suspend sync tag test toggle track transfer trigger unarchive unassign unban unblock "
     "undelete unfollow uninstall unlink unlock unmute unpin unpublish unregister unstar unsubscribe unsuspend untag "
     "update upload upsert validate verify view void watch write"
 )
@@ -37,9 +37,10 @@ PURELY_CHANGING = _set(
 )
 #: verbs of operations that are not idempotent, even if the request is a PUT
 ONCE = _set(
-    "append charge clone copy decrement duplicate execute generate import increment invite merge notify pay ping "
-    "publish push reboot refund regenerate renew reply rerun resend resolve restart retry roll rotate run send "
-    "shift snooze start submit test toggle transfer trigger upload"
+    "append bill buy charge clone copy decrement deduct deposit dispatch duplicate execute generate import increment "
+    "invite merge notify pay ping purchase redeem request "
+    "publish push reboot refund regenerate renew reply rerun resend resolve restart retry roll rollback rotate run "
+    "send shift snooze start submit test toggle transfer trigger upload"
 )
 #: verbs of operations that only read
 READING = _set(

@@ -10,6 +10,8 @@ _MAX_IDENTIFIER = 80
 
 def identifier(text: str) -> str:
     """A name in lower snake case: AccountSid and account-sid become account_sid; a leading digit gets the prefix x."""
+    text = re.sub(r"Open(ID|Id|API|Api)(?![a-z])", lambda found: found[0].capitalize(), text)
+    text = re.sub(r"openId(?![a-z])", "openid", text)
     text = re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", text)
     text = re.sub(r"([A-Z]+)([A-Z][a-z])", r"\1_\2", text)
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_MAX_IDENTIFIER].strip("_")

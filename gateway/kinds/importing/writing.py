@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +28,10 @@ class _Dumper(_DUMPER):  # type: ignore[misc]  # the dumper in C, if PyYAML has 
         return True
 
 
-def files_of(imported: Imported, source: str) -> dict[str, str]:
-    """The text of each file, by file name."""
+def files_of(imported: Imported, source: str) -> Iterator[tuple[str, str]]:
+    """The name and the text of each file; one text at a time, because those of a large kind are over 100 MiB."""
     documents = {"connector": imported.connector, **imported.entities}
-    return {f"{name}.yaml": _text(document, source) for name, document in documents.items()}
+    yield from ((f"{name}.yaml", _text(document, source)) for name, document in documents.items())
 
 
 def _text(document: Mapping[str, Any], source: str) -> str:
@@ -50,7 +50,7 @@ def _is_as_written(text: str) -> bool:
     return mark is not None and hashlib.sha256(text[mark.end() :].encode()).hexdigest() == mark[1]
 
 
-def write_kind(folder: Path, files: Mapping[str, str], report: str, *, force: bool = False) -> None:
+def write_kind(folder: Path, files: Iterable[tuple[str, str]], report: str, *, force: bool = False) -> None:
     """Replace the folder of a kind, completely or not at all; raises ImportFailed if a person changed its files."""
     edited = changed_by_hand(folder) if folder.is_dir() and not force else []
     if edited:
@@ -62,8 +62,9 @@ def write_kind(folder: Path, files: Mapping[str, str], report: str, *, force: bo
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
-        for name, text in {**files, REPORT: report}.items():
+        for name, text in files:
             (fresh / name).write_text(text, "utf-8")
+        (fresh / REPORT).write_text(report, "utf-8")
         fresh.chmod(0o755)
         kept = (
             [path for path in folder.iterdir() if path.suffix != ".yaml" and path.name != REPORT]

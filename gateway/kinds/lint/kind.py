@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from gateway.contract.kinds import PagingStyle
-from gateway.errors import BY_CODE
+from gateway.errors import BY_CODE, InvalidParams
+from gateway.kinds import params as checks
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Kind
@@ -16,6 +18,7 @@ from gateway.kinds.lint import webhooks as lint_webhooks
 from gateway.kinds.lint.reading import read_leniently
 from gateway.kinds.lint.schemas import PlacedError, of_schema, references, undescribed
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH
+from gateway.kinds.requests import RequestSpec
 from gateway.kinds.sources import LintError, composed, lint_error, repeated_members
 from gateway.kinds.suggestions import did_you_mean, misspelt
 
@@ -119,13 +122,27 @@ def _entities(kind: Kind) -> Iterator[PlacedError]:
 
 
 def _health_check(kind: Kind) -> Iterator[PlacedError]:
+    if kind.spec.health_check is None:
+        if kind.spec.health_check_params:
+            yield ("health_check_params",), "has no effect without `health_check`"
+        return
     entity_id, _, action_id = kind.spec.health_check.partition(".")
     operation = kind.operations.get((entity_id, action_id))
     if operation is None:
         names = [".".join(each) for each in kind.operations]
         yield ("health_check",), f"there is no {kind.spec.health_check}; {did_you_mean(kind.spec.health_check, names)}"
-    elif operation.action.effect != "read" or operation.action.required:
-        yield ("health_check",), f"{operation} must be a read without required params"
+    elif operation.action.effect != "read":
+        yield ("health_check",), f"{operation} must be a read"
+    else:
+        missing = [name for name in operation.action.required if name not in kind.spec.health_check_params]
+        if missing:
+            yield ("health_check",), f"{operation} requires {', '.join(missing)}; add `health_check_params`"
+        elif kind.spec.health_check_params:
+            try:
+                checks.validated(operation, kind.spec.health_check_params)
+            except InvalidParams as refused:
+                for fault in refused.faults:
+                    yield ("health_check_params",), f"would be refused: {fault.message}"
 
 
 def _authentication(kind: Kind) -> Iterator[PlacedError]:
@@ -160,7 +177,7 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
 def _credentials_used(method: AuthMethod) -> set[str]:
     issued = {"access_token"} if method.grant_type else set()
     if method.scheme == "bearer":
-        return set() if method.grant_type else {method.token or "token"}
+        return ({method.token} if method.token else set()) - issued
     return {name for text in _templates(method) for name in re.findall(r"{(\w+)}", text)} - issued
 
 
@@ -175,6 +192,8 @@ def _schemes(kind: Kind) -> Iterator[PlacedError]:
     """Each scheme has the members that it needs and none of another."""
     for name, method in kind.spec.authentication.items():
         place = ("authentication", name)
+        if method.scheme == "bearer" and not method.token:
+            yield (*place, "token"), "is missing; name the credential that is sent, such as `token: access_token`"
         if method.scheme != "bearer" and not any(re.search(r"{\w+}", text) for text in _templates(method)):
             needed = "`username` and `password`" if method.scheme == "basic" else "`headers` or `query`"
             yield (*place, "scheme"), f"{method.scheme} sends no credential: write {needed} with {{field}} in it"
@@ -201,13 +220,22 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
     for entity_id, entity in spec.entities.items():
         for member, read in (entity.search.reads if entity.search else {}).items():
             addresses["entities", entity_id, "search", "sync", *filter(None, [member]), "server"] = read.server
+    headers: dict[tuple[str, ...], str] = {("headers", name): text for name, text in spec.headers.items()}
+    for operation in kind.operations.values():
+        own = ("entities", operation.entity_id, "actions", operation.action_id, "headers")
+        headers |= {(*own, name): text for name, text in operation.action.headers.items()}
+    for place, text in headers.items():
+        for name in re.findall(r"{(\w+)}", text):
+            if name not in spec.environment:
+                hint = did_you_mean(name, spec.environment)
+                yield place, f"needs {{{name}}}, which is not in the environment; {hint}"
     for name in spec.server_with:
         if name not in spec.environment:
             yield ("server_with", name), f"is not in the environment; {did_you_mean(name, spec.environment)}"
         elif spec.environment[name].required:
             yield ("server_with", name), "needs an optional variable; give the variable `required: false`"
     for place, address in addresses.items():
-        if address is None:
+        if not address:
             continue
         for name in re.findall(r"{(\w+)}", address):
             if name not in spec.environment:
@@ -230,13 +258,20 @@ def _sunsets(kind: Kind) -> Iterator[PlacedError]:
             hint = did_you_mean(method.replacement or "", [other for other in spec.authentication if other != name])
             yield ("authentication", name, "replacement"), f"is no other authentication method; {hint}"
     for number, ending in enumerate(spec.deprecations):
-        if ending.sunset is None:
-            yield ("deprecations", str(number)), "has no `sunset`; add the day on which it is switched off"
+        if bool(ending.path) == bool(ending.operations):
+            yield ("deprecations", str(number)), "is about either a `path` or `operations`"
         if ending.switched and not (ending.replacement or "").startswith("/"):
             yield ("deprecations", str(number), "replacement"), "is not a path, so requests cannot be `switched` to it"
         paths = [operation.action.request.split(" ", 1)[1] for operation in kind.operations.values()]
-        if not any(path.startswith(ending.path) for path in paths):
+        if ending.path and not any(path.startswith(ending.path) for path in paths):
             yield ("deprecations", str(number), "path"), f"no request's path begins with {ending.path}"
+        names = [str(operation) for operation in kind.operations.values()]
+        for name in ending.operations:
+            if name not in names:
+                yield (
+                    ("deprecations", str(number), "operations"),
+                    f"{name} is no operation; {did_you_mean(name, names)}",
+                )
 
 
 def _failures(kind: Kind) -> Iterator[PlacedError]:
@@ -255,7 +290,7 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
         place = ("paging", name)
         if name not in used:
             yield place, "no action uses this paging style; remove it"
-        members = {"has_more": paging.has_more, "end": paging.end, "total": paging.total}
+        members = {member: getattr(paging, member) for member in _META_MEMBERS}
         if "next" in paging.model_fields_set:
             members["next"] = paging.next[0] if paging.next else "$"
         for what, member in members.items():
@@ -273,6 +308,28 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
                     (*place, member),
                     f"has no effect in the style {paging.style}; it belongs to {' and '.join(styles)}",
                 )
+            elif (
+                member in _OF_COUNTED_PAGES
+                and member in paging.model_fields_set
+                and paging.next
+                and not paging.is_counted
+                and paging.style is not PagingStyle.UNKNOWN
+            ):
+                yield (*place, member), "has no effect beside `next`: a list ends where the response names no next page"
+        if (
+            paging.total
+            and not paging.is_counted
+            and paging.style is not PagingStyle.UNKNOWN
+            and not paging.max_records
+        ):
+            yield (
+                (*place, "total"),
+                "has no effect beside `next`, unless `max_records` says how many are listed at most",
+            )
+        if paging.short_page and paging.size is None:
+            yield (*place, "short_page"), "needs `size`: the param that requests the number of records on a page"
+        if paging.beyond and paging.max_pages is None and paging.max_records is None:
+            yield (*place, "beyond"), "has no effect without `max_pages` or `max_records`"
 
 
 def _pagings_named(kind: Kind) -> Iterator[PlacedError]:
@@ -289,6 +346,25 @@ def _pagings_named(kind: Kind) -> Iterator[PlacedError]:
     for member_place, name in named.items():
         if name is not None and name not in kind.spec.paging:
             yield member_place, f"connector.yaml defines no paging {name!r}; {did_you_mean(name, kind.spec.paging)}"
+
+
+def _orders(kind: Kind) -> Iterator[PlacedError]:
+    """Every list that has pages declares its order, itself or by its paging style."""
+    lists: dict[tuple[str, ...], RequestSpec] = {}
+    for operation in kind.operations.values():
+        lists["entities", operation.entity_id, "actions", operation.action_id] = operation.action
+    for entity_id, entity in kind.spec.entities.items():
+        for member, read in (entity.search.reads if entity.search else {}).items():
+            lists["entities", entity_id, "search", "sync", *filter(None, [member])] = read
+    for place, spec in lists.items():
+        paging = kind.spec.paging.get(spec.paging or "")
+        if paging is not None and spec.order is None and paging.order is None:
+            yield (
+                (*place, "paging"),
+                f"declares no `order`; write `stable`, `unknown` or {{by_time: …}} here or in {spec.paging}",
+            )
+        if spec.paging is None and spec.order is not None:
+            yield (*place, "order"), "has no effect on a list without pages; drop it"
 
 
 def _property_names(kind: Kind) -> Iterator[PlacedError]:
@@ -311,7 +387,8 @@ def _definitions(kind: Kind) -> Iterator[PlacedError]:
 
 
 def _operations(kind: Kind) -> Iterator[PlacedError]:
-    for operation in kind.operations.values():
+    for cached in kind.operations.values():
+        operation = replace(cached)  # its validator is freed after it, because a kind may have thousands
         for place, message in lint_operations.of_operation(kind, operation):
             yield ("entities", operation.entity_id, "actions", operation.action_id, *place), message
 
@@ -319,11 +396,19 @@ def _operations(kind: Kind) -> Iterator[PlacedError]:
 #: the members of `paging` that only some styles have
 _OF_PAGING_STYLE = {
     "first": (PagingStyle.PAGE, PagingStyle.OFFSET),
-    "total": (PagingStyle.OFFSET,),
+    "total_pages": (PagingStyle.PAGE,),
+    "stated_size": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID),
+    "short_page": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID),
+    "scrolls": (PagingStyle.CURSOR,),
     "id_field": (PagingStyle.LAST_ID,),
-    "url_param": (PagingStyle.LINK,),
-    "max_pages": (PagingStyle.PAGE,),
+    "url_param": (PagingStyle.LINK, PagingStyle.PAGE),
+    "max_pages": (PagingStyle.PAGE, PagingStyle.LINK),
+    "max_records": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.CURSOR, PagingStyle.UNKNOWN),
 }
+#: the members of `paging` that name a Meta member
+_META_MEMBERS = ("has_more", "end", "total", "total_pages", "stated_size")
+#: the proofs of an end that only counted pages need
+_OF_COUNTED_PAGES = ("total_pages", "stated_size", "short_page")
 #: every check of a kind that could be loaded
 CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _descriptions,
@@ -337,6 +422,7 @@ CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _failures,
     _paging,
     _pagings_named,
+    _orders,
     _property_names,
     _definitions,
     _operations,

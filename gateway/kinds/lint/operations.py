@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 
-from gateway.contract.kinds import Effect
+from gateway.contract.kinds import Effect, PagingStyle
 from gateway.errors import InvalidParams
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Kind, Operation
@@ -11,6 +11,7 @@ from gateway.kinds.graphql_documents import FIELD_NAMES, has_fragment
 from gateway.kinds.lint import bulk, long_running
 from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolved, undescribed
 from gateway.kinds.members import FORM, MULTIPART, is_json, media_type
+from gateway.kinds.paging import Paging, TimeOrder
 from gateway.kinds.placements import Placement
 from gateway.kinds.requests import Action
 from gateway.kinds.rule_names import known_rules
@@ -43,9 +44,9 @@ def pagings(action: Action) -> set[str]:
 
 
 def _effect(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
-    action, is_get = operation.action, operation.method == "GET"
-    if is_get and action.effect is not Effect.READ:
-        yield ("effect",), "a GET changes nothing; write `effect: read`"
+    action = operation.action
+    if operation.method == "GET" and action.effect is Effect.IDEMPOTENT:
+        yield ("effect",), "a GET changes nothing; write `effect: read`, or `write` if this one does"
     if operation.action_id in _WRITES and action.effect is Effect.READ:
         yield ("effect",), "it changes something: write `idempotent` when twice is the same as once, else `write`"
     if action.write_if is not None:
@@ -199,7 +200,8 @@ def _texts(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
                 yield (*place, "text"), f"holds {{{name}}}, which may be left out; require it or give it a default"
     for placement in operation.placements:
         place = ("params", placement.name)
-        if placement.where == "text" and placement.name not in used:
+        is_for_rule = operation.action.rule is not None
+        if placement.where == "text" and placement.name not in used and not is_for_rule:
             yield place, f"is in no text; write {{{placement.name}}} into the `text` of another param"
         if placement.where == "fragment" and operation.action.graphql is None:
             yield (*place, "in"), "selects fields of a GraphQL document, but this action has none; drop it"
@@ -217,6 +219,21 @@ def _pages(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
             if name not in operation.action.params:
                 hint = did_you_mean(name, operation.action.params)
                 yield ("paging",), f"{style} needs {name}, which is not among the params; {hint}"
+        yield from _counted(operation, kind.spec.paging[style])
+    order = operation.action.order
+    if isinstance(order, TimeOrder) and order.since is not None and order.since not in operation.action.params:
+        hint = did_you_mean(order.since, operation.action.params)
+        yield ("order", "since"), f"{order.since} is not among the params; {hint}"
+
+
+def _counted(operation: Operation, paging: Paging) -> Iterator[PlacedError]:
+    """A param that is counted takes whole numbers."""
+    if paging.style not in (PagingStyle.PAGE, PagingStyle.OFFSET) or paging.param not in operation.action.params:
+        return
+    types = resolved(operation.spec, operation.action.params[paging.param]).get("type", ())
+    if "integer" not in ([types] if isinstance(types, str) else types):
+        hint = "write `type: integer`, or another style if the param takes tokens"
+        yield ("params", paging.param), f"the style {paging.style} counts it; {hint}"
 
 
 def _alternatives(kind: Kind, operation: Operation) -> Iterator[PlacedError]:

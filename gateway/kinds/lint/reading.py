@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from reprlib import Repr
 from typing import Any
 
 from pydantic import ValidationError
@@ -22,7 +23,7 @@ Place = tuple[str, ...]
 
 #: maximum times that a spec is read again without the members that could not be read
 _ROUNDS = 20
-#: stand-ins for required members, so that the rest is checked; `health_check` is then not checked
+#: stand-ins for required members, so that the rest is checked
 _STAND_INS: dict[str, Any] = {
     "kind": "unnamed",
     "title": "untitled",
@@ -31,13 +32,16 @@ _STAND_INS: dict[str, Any] = {
     "hosts": ["example.com"],
     "authentication": {},
     "credentials": {},
-    "health_check": "missing.missing",
 }
 #: the members that a connector.yaml must have
 _OF_CONNECTOR = tuple(name for name in _STAND_INS if name != "credentials")
+_UNKNOWN = "is not a known member"
 _EFFECT = "is missing; say what running it twice would do: read, idempotent or write"
 #: parts of messages about errors that a left-out member may cause
 _OF_ABSENCE = ("no request's path begins with", "connector.yaml defines no paging", "there is no #/$defs/")
+#: shows the beginning of a value, however deep or long it is
+_SHOWN = Repr()
+_SHOWN.maxstring = _SHOWN.maxother = 100
 #: the correction, by the type of pydantic's error
 _EXPECTED = {
     "string": "text; put it between quotes",
@@ -60,8 +64,8 @@ class SpecReading:
     errors: list[LintError]
     #: places that were left out or got a stand-in
     left_out: set[Place] = field(default_factory=set)
-    #: members that were written under a misspelt name
-    renamed: set[Place] = field(default_factory=set)
+    #: members that were written under a misspelt name, with that place
+    renamed: dict[Place, Place] = field(default_factory=dict)
 
     def is_certain(self, place: Place, message: str) -> bool:
         """Whether an error is one of the files, and not perhaps a consequence of members that were left out."""
@@ -84,11 +88,14 @@ def read_leniently(folder: Path) -> SpecReading:
             earlier = set(reading.left_out)
             # A misspelt member is renamed before anything is found missing.
             details = sorted(error.errors(), key=_is_missing)
+            guessed = dict(reading.renamed)
+            for place in {_place(each) for each in details if not _is_missing(each)} & guessed.keys():
+                _withdraw_guess(folder, guessed[place], reading)
             repaired = [_repair(document, each, reading) for each in details]
             found = [
                 lint_error(folder, _place(each), message_of(each))
                 for each in details
-                if not _is_missing(each) or _place(each) not in earlier | reading.renamed
+                if _place(each) not in (earlier | reading.renamed.keys() if _is_missing(each) else guessed)
             ]
             reading.errors += [each for each in found if each not in reading.errors]
             if not all(repaired):
@@ -96,6 +103,16 @@ def read_leniently(folder: Path) -> SpecReading:
         else:
             return reading
     return reading
+
+
+def _withdraw_guess(folder: Path, written: Place, reading: SpecReading) -> None:
+    """Name all members in the error of a misspelt one: its value shows that the nearest name was not meant."""
+    place = lint_error(folder, written, "")
+    for number, error in enumerate(reading.errors):
+        if (error.path, error.line) == (place.path, place.line) and error.message.startswith(place.message):
+            reading.errors[number] = lint_error(
+                folder, written, f"{_UNKNOWN}; known: {', '.join(sorted(members_at(written[:-1])))}"
+            )
 
 
 def _document(folder: Path, reading: SpecReading) -> dict[str, Any]:
@@ -126,21 +143,22 @@ def _place(details: ErrorDetails) -> Place:
 def message_of(details: ErrorDetails) -> str:
     """The fault of a member and its correction, in the linter's words."""
     place, type_, context = _place(details), details["type"], details.get("ctx", {})
+    shown = _SHOWN.repr(details["input"])
     match type_:
         case "missing":
             return _EFFECT if place[-1] == "effect" else "is missing; add it"
         case "extra_forbidden":
-            return f"is not a known member; {did_you_mean(place[-1], members_at(place[:-1]))}"
+            return f"{_UNKNOWN}; {did_you_mean(place[-1], members_at(place[:-1]))}"
         case "literal_error" | "enum":
-            return f"is {details['input']!r}; write {context['expected']}"
+            return f"is {shown}; write {context['expected']}"
         case "string_pattern_mismatch":
-            return f"{details['input']!r} is not a name; write lower-case letters, digits and `{_separator(place)}`"
+            return f"{shown} is not a name; write lower-case letters, digits and `{_separator(place)}`"
         case "string_too_short" | "string_too_long" | "greater_than_equal" | "less_than_equal" | "greater_than":
-            return f"is {details['input']!r}; {details['msg'].removeprefix('Input ').removeprefix('String ')}"
+            return f"is {shown}; {details['msg'].removeprefix('Input ').removeprefix('String ')}"
         case "value_error":
             return details["msg"].removeprefix("Value error, ")
     expected = next((words for name, words in _EXPECTED.items() if type_.startswith(name)), None)
-    return f"is {details['input']!r:.60}; write {expected}" if expected else details["msg"]
+    return f"is {shown:.60}; write {expected}" if expected else details["msg"]
 
 
 def _separator(place: Sequence[str]) -> str:
@@ -161,7 +179,7 @@ def _repair(document: dict[str, Any], details: ErrorDetails, reading: SpecReadin
         meant = nearest(name, known)
         if meant is not None and meant not in parent:
             parent[meant] = parent.pop(name, None)
-            reading.renamed.add((*place[:-1], meant))
+            reading.renamed[(*place[:-1], meant)] = place
             return True
     parent.pop(name, None)
     reading.left_out.add(place)

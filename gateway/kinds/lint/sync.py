@@ -79,28 +79,35 @@ def _incremental(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
     missing = [name for name in _NEEDED[since.style] if getattr(since, name) is None]
     for name in missing:
         yield ("incremental",), f"the style {since.style} needs `{name}`"
-    if since.style in ("cursor", "end_time", "window") and _changes(sync).paging is None:
+    if since.style in ("cursor", "end_time", "window", "log") and _changes(sync).paging is None:
         yield ("paging",), f"is missing; the style {since.style} needs one"
-    if since.style == "window" and sync.changes is None:
-        yield ("changes",), "is missing; the style window searches for changes there"
+    if since.style in ("window", "log") and sync.changes is None:
+        yield ("changes",), f"is missing; the style {since.style} reads changes there"
+    if since.start is not None and tuple(since.start.operation.split(".")) not in kind.operations:
+        names = [f"{entity}.{action}" for entity, action in kind.operations]
+        hint = did_you_mean(since.start.operation, names)
+        yield ("incremental", "start"), f"there is no operation {since.start.operation}; {hint}"
     if since.style == "modified" and not _sends_time(sync, since) and not (sync.parent and sync.parent.only_changed):
         yield (
             ("incremental",),
             "no request has the time: name a `param`, write {since} into `params`, or set `only_changed` in `parent`",
         )
     paging = kind.spec.paging.get(_changes(sync).paging or "")
-    if since.end and paging is not None and since.end not in paging.meta:
-        meta = paging.meta
-        yield (
-            ("incremental", "end"),
-            f"{since.end} is not a member of the paging's Meta; {did_you_mean(since.end, meta)}",
-        )
+    for member, named in (("end", since.end), ("position", since.position)):
+        if named and paging is not None and named not in paging.meta:
+            yield (
+                ("incremental", member),
+                f"{named} is not a member of the paging's Meta; {did_you_mean(named, paging.meta)}",
+            )
 
 
 def _verification(kind: Kind, sync: Sync, entity_id: str) -> Iterator[PlacedError]:
+    get = kind.operations.get((entity_id, "get"))
+    for name in sync.get_params:
+        if get is None or name not in get.action.params:
+            yield ("get_params",), f"{name} is not a param of the action get"
     if sync.verify_param is None:
         return
-    get = kind.operations.get((entity_id, "get"))
     if get is None:
         yield ("verify_param",), "is a param of the action get, which the entity does not have"
     elif sync.verify_param not in get.action.params:
@@ -157,5 +164,6 @@ _NEEDED = {
     "cursor": ("param", "end"),
     "end_time": ("param", "end"),
     "window": ("field",),
+    "log": ("param", "start", "position"),
 }
 _CHECKS: tuple[Callable[[Kind, Sync], Iterator[PlacedError]], ...] = (_parent, _requests, _rules, _incremental)

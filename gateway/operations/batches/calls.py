@@ -1,14 +1,16 @@
 """Prepares the calls of a batch for the current connector, groups them for bulk requests, and runs them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from uuid import UUID
+from contextlib import suppress
+from uuid import uuid5
 
+from gateway.access.audit.log import Entry
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.policies import Surface
 from gateway.errors import GatewayError
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Kind
+from gateway.operations.accounting import describe
 from gateway.operations.batches.grouping import Numbered, grouped
 from gateway.operations.batches.model import BatchJob, StoredOperation
 from gateway.operations.permission import Permission
@@ -17,14 +19,6 @@ from gateway.upstream.bulk import Outcome
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import InMemoryRunContext
-
-
-@dataclass(frozen=True, slots=True)
-class _Actor:
-    """The sender of a batch, for the audit log."""
-
-    organization_id: UUID
-    client_id: UUID
 
 
 class BatchCalls:
@@ -38,13 +32,10 @@ class BatchCalls:
         job: StoredJob,
         options: BatchJob,
     ) -> None:
-        assert job.connector_id is not None
-        assert job.client_id is not None
         self._connectors = connectors
         self._permission = permission
         self._runs = runs
-        self._connector_id = job.connector_id
-        self._actor = _Actor(job.organization_id, job.client_id)
+        self._job = job
         self._options = options
 
     async def groups(self, operations: Sequence[Numbered]) -> list[list[Numbered]]:
@@ -60,25 +51,54 @@ class BatchCalls:
 
     async def prepared(self, operation: StoredOperation) -> PreparedCall:
         """The call of an operation; raises InvalidParams, DeniedByPolicy, NotFound and ConnectorNotReady."""
-        resolved = await self._resolved()
-        kind = resolved.connector.kind
-        if self._options.steps:
-            call = prepare(kind.operation(operation.entity, operation.action), operation.params)
-        else:
-            call = _call(kind, operation)
-        await self._permission.require_call(self._actor, resolved.record, call, Surface.BATCH)
+        call = await self._prepared(operation)
+        await self._permission.require_call(self._job, (await self._resolved()).record, call, Surface.BATCH)
         return call
+
+    async def _prepared(self, operation: StoredOperation) -> PreparedCall:
+        kind = (await self._resolved()).connector.kind
+        if self._options.steps:
+            return prepare(kind.operation(operation.entity, operation.action), operation.params)
+        return _call(kind, operation)
+
+    async def entry(self, index: int, call: PreparedCall) -> Entry:
+        """The audit entry of a call that is about to be sent; the statement that stores the result stores it."""
+        entry = self._begun(index, str(call.operation))
+        describe(entry, await self._resolved(), call)
+        return entry
+
+    async def lost_entry(self, index: int, operation: StoredOperation) -> Entry:
+        """The audit entry of a call that an earlier attempt sent."""
+        with suppress(GatewayError):  # the connector may have been deleted since
+            return await self.entry(index, await self._prepared(operation))
+        return self._begun(index, f"{operation.entity}.{operation.action}")
+
+    def settled(self, entry: Entry, outcome: OperationResult | GatewayError) -> Entry:
+        """The audit entry of a call that has ended; the call is counted."""
+        return self._runs.settled(entry, outcome)
+
+    def _begun(self, index: int, what: str) -> Entry:
+        return Entry(
+            what=what,
+            organization_id=self._job.organization_id,
+            actor=self._job.client_id,
+            connector_id=self._job.connector_id,
+            kind=self._job.kind,
+            request_id=self._job.request_id,
+            call_id=uuid5(self._job.id, str(index)),
+        )
 
     async def run(self, call: PreparedCall, context: InMemoryRunContext) -> OperationResult:
         """Run a call until it has a result; raises GatewayError."""
-        return await self._runs.run_call(self._actor, await self._resolved(), call, context)
+        return await self._runs.run_call(await self._resolved(), call, context)
 
     async def run_bulk(self, calls: Sequence[PreparedCall], context: InMemoryRunContext) -> list[Outcome]:
         """Run the calls of one group by one request; raises UpstreamRateLimited and Unavailable."""
-        return await self._runs.run_bulk(self._actor, await self._resolved(), calls, context)
+        return await self._runs.run_bulk(await self._resolved(), calls, context)
 
     async def _resolved(self) -> ResolvedConnector:
-        current = await self._connectors.get(self._actor.organization_id, self._connector_id)
+        assert self._job.connector_id is not None
+        current = await self._connectors.get(self._job.organization_id, self._job.connector_id)
         current.require_active()
         return current
 

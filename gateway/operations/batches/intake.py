@@ -1,6 +1,7 @@
 """Receives a batch: checks every operation against the connector's kind and stores it, before the first is sent."""
 
 import hashlib
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -122,7 +123,7 @@ class Intake:
             )
         elif sent.id in self._step_ids:
             faults.append(FieldError("/id", "id", "conflict", f"id {sent.id!r} is that of an earlier step"))
-        faults += references.faults_of(params, self._step_ids)
+        faults += islice(references.faults_of(params, self._step_ids), MAX_FAULTS)
         try:
             prepare(operation, params)
         except InvalidParams as error:

@@ -68,9 +68,10 @@ class Journal:
         return f"{self.counts[ItemStatus.SUCCEEDED]:,} of {self.total:,} operations done{''.join(counted)}"
 
     def head(self) -> dict[str, Any]:
-        """The head of the result; operations that have not ended count as skipped."""
+        """The head of the result; of operations that have not ended, writes in flight are unknown, others skipped."""
         counts = {status.value: self.counts[status] for status in ItemStatus}
-        counts[ItemStatus.SKIPPED] += self.total - self.done
+        counts[ItemStatus.UNKNOWN] += len(self.in_flight)
+        counts[ItemStatus.SKIPPED] += self.total - self.done - len(self.in_flight)
         return {"total": self.total, **counts}
 
     def is_done(self, index: int) -> bool:

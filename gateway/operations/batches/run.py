@@ -10,11 +10,12 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import msgspec
 
 from gateway import errors
+from gateway.access.audit.log import Entry
 from gateway.contract.kinds import Effect
 from gateway.errors import (
     Conflict,
@@ -29,18 +30,19 @@ from gateway.errors import (
     with_unknown_outcome,
 )
 from gateway.foundation.aio.batching import Batcher
+from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.telemetry.metrics import BATCH_OPERATIONS
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import StoredJob
 from gateway.jobs.outcome import MAYBE, is_requeued
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import JobStore
-from gateway.operations.batches import references
 from gateway.operations.batches.calls import BatchCalls
 from gateway.operations.batches.grouping import Numbered
 from gateway.operations.batches.inputs import BatchInputs
 from gateway.operations.batches.journal import Journal, parts_of
 from gateway.operations.batches.model import BatchJob, ItemResult, ItemStatus, StoredOperation
+from gateway.operations.batches.step_values import StepValues
 from gateway.upstream.bulk import Outcome
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import InMemoryRunContext
@@ -53,6 +55,19 @@ _TURN = 3600.0
 _MAX_CHANGES = 1000
 #: maximum concurrent bulk requests, whose results are in memory until they are stored
 _MAX_BULK = 10
+#: bytes of a step's result whose values are found in a thread
+_LARGE = 64 << 10
+
+
+class _StoredStep(msgspec.Struct):
+    """The members of a step's stored result that references need."""
+
+    status: ItemStatus
+    id: str | None = None
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_STORED_STEP = msgspec.json.Decoder(_StoredStep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +77,8 @@ class _Change:
     in_flight: Sequence[int] = ()
     cleared: Sequence[int] = ()
     ended: Sequence[ItemResult] = ()
+    #: the audit entries of the operations that were sent
+    entries: Sequence[Entry] = ()
 
 
 class _RequestRunContext(InMemoryRunContext):
@@ -74,6 +91,8 @@ class _RequestRunContext(InMemoryRunContext):
         #: the effect of the call; only a write must not be sent twice
         self.effect = Effect.READ
         self.is_in_flight = False
+        #: the audit entry of each call, once it is prepared
+        self.entries: Sequence[Entry] = ()
 
     async def mark_in_flight(self) -> None:
         if self.effect is Effect.WRITE and not self.is_in_flight:
@@ -117,8 +136,8 @@ class BatchRun:
         self._interruption: GatewayError | None = None
         #: whether nothing more is sent at all
         self._is_ended = False
-        #: id of a step → its result, for references
-        self._step_results: dict[str, Any] = {}
+        #: the values that steps refer to
+        self._values = StepValues()
 
     async def all(self) -> OperationResult:
         """Run the operations that have not ended; returns the head of the result, whose lines are stored.
@@ -141,14 +160,22 @@ class BatchRun:
         return OperationResult(result=msgspec.Raw(msgspec.json.encode(self._journal.head())), collected="results")
 
     async def _read_steps(self) -> None:
-        """Read the results that an earlier attempt stored, for steps that refer to them."""
+        """Read which values the steps refer to, and those in the results that an earlier attempt stored."""
         if not self._options.steps:
             return
+        async for _, operation in self._inputs.operations(self._job, self._options.total):
+            self._values.expect(operation.params)
         async for part in self._jobs.lines(self._job, self._job.parts):
             for line in part.rstrip("\n").split("\n"):
-                stored = msgspec.json.decode(line)
-                if "id" in stored and stored["status"] == ItemStatus.SUCCEEDED:
-                    self._step_results[stored["id"]] = stored["result"]
+                stored = _STORED_STEP.decode(line)
+                if stored.id is not None and stored.status is ItemStatus.SUCCEEDED:
+                    await self._keep(stored.id, stored.result)
+
+    async def _keep(self, step: str, result: msgspec.Raw) -> None:
+        if len(memoryview(result)) > _LARGE:
+            await in_thread(partial(self._values.keep, step), result)
+        else:
+            self._values.keep(step, result)
 
     async def _end_lost(self) -> None:
         """End the writes that an earlier attempt had in flight as `unknown`, because their responses are lost."""
@@ -158,7 +185,9 @@ class BatchRun:
                 "the worker was lost while the write was in flight; look it up before sending it again",
                 extra={"outcome": "unknown", "known": {"request_sent": MAYBE}, "safe_to_retry": False},
             )
-            await self._commit(_Change(ended=[_result(index, operation, ItemStatus.UNKNOWN, error)]))
+            ended = _result(index, operation, ItemStatus.UNKNOWN, error)
+            entry = self._calls.settled(await self._calls.lost_entry(index, operation), error)
+            await self._commit(_Change(ended=[ended], entries=[entry]))
 
     async def _run_all(self, groups: AsyncGenerator[list[Numbered], None]) -> None:
         """Run groups of operations until there are no more; `_room` limits concurrent requests."""
@@ -199,23 +228,28 @@ class BatchRun:
     async def _run_group(self, group: Sequence[Numbered]) -> None:
         """Send one request for many operations; those that it does not answer are sent one by one."""
         async with self._bulk_room:
-            outcomes = await self._bulk_outcomes(group)
+            context = _RequestRunContext(self._commit, [index for index, _ in group])
+            outcomes = await self._bulk_outcomes(group, context)
             if outcomes is None:
                 return
             pairs = list(zip(group, outcomes, strict=True))
             ended = [self._ended(*numbered, outcome) for numbered, outcome in pairs if outcome is not None]
             rest = [numbered for numbered, outcome in pairs if outcome is None]
-            await self._commit(_Change(cleared=[index for index, _ in rest], ended=ended))
+            sent = zip(context.entries, outcomes, strict=False)  # no entries if a call could not be prepared
+            entries = [self._calls.settled(entry, outcome) for entry, outcome in sent if outcome is not None]
+            await self._commit(_Change(cleared=[index for index, _ in rest], ended=ended, entries=entries))
         if rest:
             await self._run_all(_one_by_one(rest))
 
-    async def _bulk_outcomes(self, group: Sequence[Numbered]) -> Sequence[Outcome] | None:
+    async def _bulk_outcomes(self, group: Sequence[Numbered], context: _RequestRunContext) -> Sequence[Outcome] | None:
         """The outcome of each operation of a bulk request; None if the batch continues later."""
-        context = _RequestRunContext(self._commit, [index for index, _ in group])
         try:
             async with self._room:
                 calls = [await self._calls.prepared(operation) for _, operation in group]
                 context.effect = calls[0].effect
+                context.entries = [
+                    await self._calls.entry(index, call) for (index, _), call in zip(group, calls, strict=True)
+                ]
                 return await self._calls.run_bulk(calls, context)
         except GatewayError as error:
             await context.clear_in_flight()
@@ -235,26 +269,30 @@ class BatchRun:
         try:
             skipped = self._lacks(operation)
             async with self._room:
-                answer = None if skipped else await self._answer(operation, context)
+                answer = None if skipped else await self._answer(index, operation, context)
         except GatewayError as error:
             if is_requeued(self._job, error, None) and not error.is_outcome_unknown:
                 await context.clear_in_flight()
                 self._interruption = error
                 return
+            outcome: OperationResult | GatewayError = error
             ended = self._ended(index, operation, error)
         except LostLease:
             raise
         except Exception:
             log.exception("an operation of a batch failed because of a bug", extra={"job_id": str(self._job.id)})
-            status = ItemStatus.UNKNOWN if context.is_in_flight else ItemStatus.FAILED
-            ended = _result(index, operation, status, InternalError())
-            self._is_ended = self._is_ended or self._options.stop_on_error
+            outcome = InternalError()
+            if context.is_in_flight:
+                outcome = with_unknown_outcome(outcome, {"request_sent": MAYBE}, safe_to_retry=False)
+            ended = self._ended(index, operation, outcome)
         else:
             if answer is None:
-                ended = _result(index, operation, ItemStatus.SKIPPED, skipped)
-            else:
-                ended = self._ended(index, operation, answer)
-        await self._commit(_Change(ended=[ended]))
+                await self._commit(_Change(ended=[_result(index, operation, ItemStatus.SKIPPED, skipped)]))
+                return
+            outcome = answer
+            ended = self._ended(index, operation, answer)
+        entries = [self._calls.settled(entry, outcome) for entry in context.entries]
+        await self._commit(_Change(ended=[ended], entries=entries))
 
     def _ended(self, index: int, operation: StoredOperation, outcome: OperationResult | GatewayError) -> ItemResult:
         """The result of an operation that was sent; an error may end the batch."""
@@ -264,25 +302,23 @@ class BatchRun:
         status = ItemStatus.UNKNOWN if outcome.is_outcome_unknown else ItemStatus.FAILED
         return _result(index, operation, status, outcome)
 
-    async def _answer(self, operation: StoredOperation, context: _RequestRunContext) -> OperationResult:
+    async def _answer(self, index: int, operation: StoredOperation, context: _RequestRunContext) -> OperationResult:
         if self._options.steps:
-            operation = msgspec.structs.replace(
-                operation, params=references.filled_params(operation.params, self._step_results)
-            )
+            operation = msgspec.structs.replace(operation, params=self._values.filled(operation.params))
         call = await self._calls.prepared(operation)
         context.effect = call.effect
+        context.entries = [await self._calls.entry(index, call)]
         answer = await self._calls.run(call, context)
         if self._options.steps and operation.id is not None:
-            self._step_results[operation.id] = answer.decoded()
+            await self._keep(operation.id, answer.result)
         return answer
 
     def _lacks(self, operation: StoredOperation) -> GatewayError | None:
         """The error if a step refers to the result of a step that did not succeed."""
         if not self._options.steps:
             return None
-        sources = {references.source_of(text) for _, text in references.references(operation.params)}
-        missing = sorted(sources - self._step_results.keys())
-        return Conflict(f"skipped: step {missing[0]!r} did not succeed") if missing else None
+        missing = self._values.missing(operation.params)
+        return None if missing is None else Conflict(f"skipped: step {missing!r} did not succeed")
 
     async def _skip_rest(self) -> None:
         """Store a result for every operation that was not sent."""
@@ -301,7 +337,8 @@ class BatchRun:
                 self._journal.finish(ended.index, ended.status)
                 BATCH_OPERATIONS.add(self._job.kind or "", ended.status)
                 lines[ended.index] = ended.line()
-        await self._run_context.save(self._journal.document(), parts_of(lines))
+        entries = [entry for change in changes for entry in change.entries]
+        await self._run_context.save(self._journal.document(), parts_of(lines), entries=entries)
         return [None] * len(changes)
 
     async def _progress(self) -> None:

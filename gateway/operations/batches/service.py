@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 from collections.abc import AsyncIterator
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import msgspec
 
@@ -16,6 +16,7 @@ from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.sealing import JobKey, JobSealing
+from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.tasks import BATCH
 from gateway.operations.batches.calls import BatchCalls
@@ -54,6 +55,10 @@ class Batches:
         self._acceptance = acceptance
         self._idempotency_seconds = idempotency_seconds
 
+    async def require_connector(self, caller: Caller, connector_id: UUID) -> None:
+        """Raise NotFound or ConnectorNotReady before a body is read."""
+        (await self._connectors.get_for(caller, connector_id)).require_active()
+
     async def accept(self, caller: Caller, call: BatchCall, received: AsyncIterator[ReceivedOperation]) -> AcceptedJob:
         """Check and store every operation, then accept the job that runs them.
 
@@ -76,7 +81,7 @@ class Batches:
                 raise
             if not accepted.is_new:
                 await self._discard(key)
-            entry.outcome = "accepted"
+            entry.accept(call_id_of(accepted.job, is_new=accepted.is_new))
         return accepted
 
     async def _received(

@@ -27,6 +27,8 @@ class ExportState(msgspec.Struct, frozen=True, kw_only=True):
     parts: int = 0
     #: columns of a CSV file, if no selection names them
     columns: Sequence[str] = ()
+    #: why records of the list are or may be missing
+    incomplete: str | None = None
 
     @classmethod
     def of(cls, state: Mapping[str, Any], first: Mapping[str, Any]) -> "ExportState":

@@ -1,12 +1,11 @@
 """The source of an export's records: a list of the application, or the search of the copy."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 import msgspec
 
-from gateway.errors import UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation
 from gateway.operations.call import OperationCall
 from gateway.operations.copy_search import CopySearch
@@ -15,11 +14,20 @@ from gateway.upstream.connector import UpstreamConnector
 Params = Mapping[str, Any]
 
 
+class ExportPage(NamedTuple):
+    """The records of a page, and the params of the next; None after the last."""
+
+    records: Sequence[msgspec.Raw]
+    following: Params | None
+    #: why records are or may be missing
+    incomplete: str | None = None
+
+
 class RecordPages(Protocol):
     """Pages of records."""
 
-    async def page(self, params: Params) -> tuple[Sequence[msgspec.Raw], Params | None]:
-        """The records of a page, and the params of the next; None after the last."""
+    async def page(self, params: Params) -> ExportPage:
+        """The page that these params request."""
 
 
 class ListPages:
@@ -29,12 +37,9 @@ class ListPages:
         self._connector = connector
         self._operation = operation
 
-    async def page(self, params: Params) -> tuple[Sequence[msgspec.Raw], Params | None]:
-        """The page of the application; raises UpstreamRejected if it refuses the next page."""
+    async def page(self, params: Params) -> ExportPage:
         answer, following = await self._connector.page(self._operation, params)
-        if following == params:
-            raise UpstreamInvalidResponse(f"{self._operation}: the application returned a page as its own next page")
-        return answer.records, following
+        return ExportPage(answer.records, following, answer.incomplete)
 
 
 class SearchPages:
@@ -45,6 +50,6 @@ class SearchPages:
         self._organization_id = organization_id
         self._call = call
 
-    async def page(self, params: Params) -> tuple[Sequence[msgspec.Raw], Params | None]:
+    async def page(self, params: Params) -> ExportPage:
         page = await self._search.page(self._organization_id, msgspec.structs.replace(self._call, params=params))
-        return page.data, {**params, "cursor": page.cursor} if page.has_more else None
+        return ExportPage(page.data, {**params, "cursor": page.cursor} if page.has_more else None)

@@ -2,20 +2,31 @@
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
 from gateway.contract.exports import FileFormat
-from gateway.errors import InternalError, UpstreamTooLarge
+from gateway.errors import InternalError, UpstreamRejected, UpstreamTooLarge
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.paging import PageWalk
+from gateway.foundation.aio.turns import in_thread, in_turn, mapped
 from gateway.foundation.telemetry.metrics import EXPORT_RECORDS
 from gateway.jobs.model import StoredJob
 from gateway.jobs.results import line_of
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
-from gateway.operations.exports.formats import CONTENT_TYPES, columns_of, csv_header, csv_rows
+from gateway.operations.exports.formats import (
+    CONTENT_TYPES,
+    MAX_CHARACTERS,
+    chunks_of,
+    csv_header,
+    csv_rows,
+    members_of,
+)
 from gateway.operations.exports.model import ExportParams, ExportState
 from gateway.operations.exports.pages import RecordPages
 from gateway.upstream.field_selection import FieldSelection, selected_records
@@ -24,6 +35,8 @@ from gateway.upstream.responses import OperationResult
 
 #: maximum columns of a CSV file without a selection; records may have any number of different fields
 _MAX_COLUMNS = 2000
+#: time after which an export that was accepted ends
+_LONGEST = timedelta(days=3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,51 +60,71 @@ class ExportRun:
 
     async def _collect(self, state: ExportState) -> ExportState:
         """Store the remaining pages, each with the checkpoint of the next."""
-        selection = FieldSelection(**self.job.selection)
+        selection, walk = FieldSelection(**self.job.selection), PageWalk()
         while state.following is not None:
-            records, following = await self.pages.page(state.following)
-            lines = _lines(selected_records(records, selection))
+            if CLOCK.now() - self.job.created_at > _LONGEST:
+                raise UpstreamTooLarge(f"the export has not ended in {_LONGEST.days} days; ask for less")
+            records, following, incomplete = await self.pages.page(state.following)
+            lines = await mapped(_line, await selected_records(records, selection))
             state = replace(
                 state,
                 following=following,
+                incomplete=state.incomplete or incomplete,
                 records=state.records + len(lines),
                 size=state.size + sum(len(bytes(line)) for line in lines),
                 parts=state.parts + bool(lines),
-                columns=self._columns(lines, state.columns),
+                columns=await self._columns(lines, state.columns),
             )
             self.files.require_size(state.size)
             await self.run_context.checkpoint(state.document(), lines, state.parts if lines else None)
             EXPORT_RECORDS.add(self.params.file, by=len(lines))
             await self.run_context.progress(state.records, None, f"{state.records} records collected")
+            walk.add(following, records, incomplete)
+        if state.incomplete is not None:
+            raise UpstreamRejected(f"{state.incomplete}; the export has read {state.records} records")
         return state
 
-    def _columns(self, lines: Sequence[msgspec.Raw], known: Sequence[str]) -> Sequence[str]:
-        if self.params.file is not FileFormat.CSV or self.job.selection.get("select_fields"):
+    async def _columns(self, lines: Sequence[msgspec.Raw], known: Sequence[str]) -> Sequence[str]:
+        if self.params.file is FileFormat.NDJSON or self.job.selection.get("select_fields"):
             return known
-        columns = columns_of(lines, known)
-        if len(columns) > _MAX_COLUMNS:
-            raise UpstreamTooLarge(
-                f"the records have more than {_MAX_COLUMNS} fields; name the columns with select_fields"
-            )
-        return columns
+        columns = dict.fromkeys(known)
+
+        def add(line: msgspec.Raw) -> None:
+            columns.update(dict.fromkeys(members_of(line)))
+            if len(columns) > _MAX_COLUMNS:
+                raise UpstreamTooLarge(
+                    f"the records have more than {_MAX_COLUMNS} fields; name the columns with select_fields"
+                )
+
+        await mapped(add, lines)
+        return list(columns)
 
     def _headers(self) -> Mapping[str, str]:
-        name = f"{self.job.entity}.{self.params.file}"
+        extension = self.params.file.extension
+        name = f"{self.job.entity}.{extension}"
         return {
-            "Content-Type": CONTENT_TYPES[self.params.file],
+            "Content-Type": CONTENT_TYPES[extension],
             "Content-Disposition": f'attachment; filename="{name}"',
         }
 
     async def _chunks(self, state: ExportState) -> AsyncIterator[bytes]:
         """The bytes of the file; raises InternalError before the last byte if a record is missing."""
-        is_csv = self.params.file is FileFormat.CSV
+        is_csv = self.params.file is not FileFormat.NDJSON
         columns = self.job.selection.get("select_fields") or state.columns
         records = 0
         if is_csv:
-            yield csv_header(columns).encode()
+            yield csv_header(columns, self.params.file).encode()
         async for lines in self.jobs.lines(self.job, state.parts):
             records += lines.count("\n")
-            yield (csv_rows(lines, columns) if is_csv else lines).encode()
+            if not is_csv:
+                yield lines.encode()
+                continue
+            for rows in chunks_of(lines, len(columns)):
+                if len(rows) > MAX_CHARACTERS:
+                    text = await in_thread(partial(csv_rows, columns=columns), rows)
+                else:
+                    text = await in_turn(partial(csv_rows, rows, columns))
+                yield text.encode()
         if records != state.records:
             raise InternalError(f"the stored pages have {records} records of {state.records}")
 
@@ -108,7 +141,6 @@ class _Storing:
         await self.run_context.progress(self.records, self.records, f"{self.records} records; {message}")
 
 
-def _lines(records: Sequence[Any]) -> list[msgspec.Raw]:
-    """The records, each on one line."""
-    encoded = (each if isinstance(each, msgspec.Raw) else msgspec.Raw(msgspec.json.encode(each)) for each in records)
-    return [msgspec.Raw(line_of(record).rstrip("\n").encode()) for record in encoded]
+def _line(record: msgspec.Raw) -> msgspec.Raw:
+    """The record on one line."""
+    return msgspec.Raw(line_of(record).rstrip("\n").encode())

@@ -13,6 +13,7 @@ from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.foundation.db.pool import Database
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.run_context import JobRunContext
+from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.kinds.actions import SEARCH_ACTION
@@ -63,7 +64,7 @@ class Exports:
             new = await self._new_job(caller, call)
             entry.kind = new.kind
             outcome = await self.execution.submit(new, call)
-            entry.outcome = "accepted"
+            entry.accept(call_id_of(outcome.job, is_new=not outcome.is_replayed))
         return outcome
 
     async def _new_job(self, caller: Caller, call: OperationCall) -> NewJob:

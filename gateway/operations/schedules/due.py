@@ -4,6 +4,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 from gateway.access.audit.log import Audit
 from gateway.contract.events import EventType
@@ -11,9 +12,11 @@ from gateway.contract.kinds import Effect
 from gateway.contract.members import moment
 from gateway.errors import GatewayError
 from gateway.events.recording import add_event
+from gateway.foundation.aio.turns import mapped
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.telemetry.metrics import SCHEDULE_LATENESS, SCHEDULE_SLOTS
 from gateway.jobs.model import NewJob
+from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog
@@ -55,7 +58,7 @@ class DueRuns:
             due_slots, now = await self.store.lock_due_within(connection, _BATCH)
             if now is None:
                 return 0
-            decided = [self._decided(due, now) for due in due_slots]
+            decided = await mapped(partial(self._decided, now), due_slots)
             moved = await self.store.move_on_within(connection, [outcome for outcome, _ in decided])
             outcomes = [(outcome, new) for outcome, new in decided if outcome.due.schedule.id in moved]
             accepted = await self.jobs.accept_all_within(connection, [new for _, new in outcomes if new is not None])
@@ -66,7 +69,7 @@ class DueRuns:
             await self.wakeup.notify(job.id, job.attempt)
         return len(due_slots)
 
-    def _decided(self, due: DueSlot, now: datetime) -> tuple[SlotOutcome, NewJob | None]:
+    def _decided(self, now: datetime, due: DueSlot) -> tuple[SlotOutcome, NewJob | None]:
         """The outcome of the slot, and its job if it is run."""
         schedule = due.schedule
         next_run_at = schedule.cron.next_after(max(now, due.slot))
@@ -74,7 +77,7 @@ class DueRuns:
         if reason is not None:
             return SlotOutcome(due, next_run_at, reason), None
         try:
-            new = runs.job_of(schedule, self.catalog.kind(schedule.kind), schedule.job_id_of(due.slot), due.slot)
+            new = runs.job_of(schedule, self.catalog.served(schedule.kind), schedule.job_id_of(due.slot), due.slot)
         except GatewayError as error:  # a later version of the kind may refuse params that an earlier one accepted
             return SlotOutcome(due, next_run_at, error.detail), None
         return SlotOutcome(due, next_run_at, None), new
@@ -93,9 +96,10 @@ class DueRuns:
     def _audit_run(self, schedule: Schedule, new: NewJob) -> None:
         what, intent = f"{new.entity}.{new.action}", f"schedule {schedule.definition.name}"
         with self.audit.record(what, schedule, connector_id=new.connector_id, intent=intent) as entry:
-            entry.kind, entry.outcome = new.kind, "accepted"
+            entry.kind = new.kind
+            entry.accept(call_id_of(new))
             if new.effect is not Effect.READ:
-                operation = self.catalog.kind(schedule.kind).operation(
+                operation = self.catalog.served(schedule.kind).operation(
                     schedule.definition.entity, schedule.definition.action
                 )
                 entry.target = target_of(operation, new.params)

@@ -13,6 +13,7 @@ from gateway.errors import FieldError, InvalidParams
 from gateway.jobs.model import NewJob
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
+from gateway.operations.accounting import target_of
 from gateway.operations.call import OperationCall
 from gateway.operations.exports.job import new_export
 from gateway.operations.schedules.model import SCHEDULE_LABEL, SLOT_LABEL, Schedule
@@ -71,4 +72,5 @@ def _operation_job(schedule: Schedule, definition: ScheduleDefinition, selection
         effect=call.effect,
         surface=Surface.SCHEDULE,
         find_by=operation.action.find_by,
+        target=target_of(operation, call.params),
     )

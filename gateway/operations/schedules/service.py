@@ -16,6 +16,7 @@ from gateway.contract.kinds import Effect
 from gateway.contract.schedules import ScheduleDefinition, SchedulePage, ScheduleView
 from gateway.errors import ConnectorNotReady, FieldError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.turns import mapped
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import StoredJob
 from gateway.jobs.store import JobStore
@@ -77,7 +78,7 @@ class ScheduleService:
         """Schedules, oldest first; raises InvalidParams for a cursor that the gateway did not issue."""
         after = read_time_cursor(cursor)
         page, next_cursor = page_of(await self.store.find(caller, after, limit + 1, connector_id), limit)
-        return SchedulePage([schedule.view for schedule in page], next_cursor)
+        return SchedulePage(await mapped(lambda schedule: schedule.view, page), next_cursor)
 
     async def change(self, caller: Caller, schedule_id: UUID, change: Mapping[str, Any]) -> ScheduleView:
         """Change members of the definition; from now on the schedule runs for the caller's client.
@@ -117,7 +118,7 @@ class ScheduleService:
                     raise ConnectorNotReady(f"the schedule is paused: {schedule.paused_reason}")
                 new = runs.job_of(
                     schedule,
-                    self.catalog.kind(schedule.kind),
+                    self.catalog.served(schedule.kind),
                     uuid4(),
                     client_id=caller.client_id,
                     request_id=request_id,
@@ -146,7 +147,7 @@ class ScheduleService:
         """The schedule with a checked definition; raises InvalidParams, UnknownEntity and UnknownAction."""
         caller.require(Scope.WRITE)
         cron = checked_timing(definition)
-        new = runs.new_job(replace(schedule, definition=definition), self.catalog.kind(schedule.kind))
+        new = runs.new_job(replace(schedule, definition=definition), self.catalog.served(schedule.kind))
         if new.effect is Effect.READ:
             caller.require(Scope.READ)
         definition = replace(definition, entity=new.entity, action=new.action, cron=cron.expression)

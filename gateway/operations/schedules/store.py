@@ -64,12 +64,16 @@ _IS_RUNNING = """
 _IS_DUE = f"next_run_at <= now() AND NOT (overlap = 'queue' AND {_IS_RUNNING})"
 # The order makes the planner use the index, with any statistics of the table.
 _ANY_DUE = f"SELECT EXISTS (SELECT FROM schedules WHERE {_IS_DUE} ORDER BY next_run_at LIMIT 1)"
-# Concurrent workers lock different rows; a row is locked until the transaction has accepted its job.
+# Organizations take turns, so that many slots of one do not delay the others'. Concurrent workers lock different rows,
+# and a row is locked until the transaction has accepted its job.
 _LOCK_DUE = f"""
     SELECT {_COLUMNS}, now() AS now, organizations.disabled_at IS NOT NULL AS is_disabled, {_IS_RUNNING} AS is_running,
         (SELECT max(finished_at) FROM jobs WHERE jobs.id = ANY (schedules.job_ids)) AS last_finished_at
-    {_FROM} JOIN organizations ON organizations.id = schedules.organization_id
-    WHERE {_IS_DUE} ORDER BY next_run_at LIMIT $1 FOR NO KEY UPDATE OF schedules SKIP LOCKED
+    {_FROM} JOIN organizations ON organizations.id = schedules.organization_id JOIN (
+        SELECT id, row_number() OVER (PARTITION BY organization_id ORDER BY next_run_at) AS turn
+        FROM schedules WHERE {_IS_DUE}
+    ) AS due ON due.id = schedules.id
+    WHERE {_IS_DUE} ORDER BY turn, next_run_at LIMIT $1 FOR NO KEY UPDATE OF schedules SKIP LOCKED
 """
 _MOVE_ON = f"""
     UPDATE schedules

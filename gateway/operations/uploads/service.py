@@ -22,7 +22,7 @@ from gateway.errors import (
     UploadOffsetMismatch,
     UpstreamError,
 )
-from gateway.operations.accounting import Accounted, created_id, describe, recorded
+from gateway.operations.accounting import Accounted, describe, recorded
 from gateway.operations.call import OperationCall
 from gateway.operations.permission import Permission
 from gateway.operations.runs import OperationRuns
@@ -86,8 +86,8 @@ class Uploads:
     async def create(self, caller: Caller, call: OperationCall, file: SourceFile) -> UploadState:
         """Begin an upload of `file.size` bytes, of which none is sent yet.
 
-        Raises InvalidParams as a call does, and NotResumable for an application without upload sessions. The audit log
-        has the refusals; the upload itself is recorded at its end.
+        Raises InvalidParams as a call does, NotResumable for an application without upload sessions, and Conflict for a
+        connector with too many open uploads. The audit log has the beginning as `accepted`, and the end.
         """
         with recorded(self.audit, caller, call) as entry:
             resolved = await self.connectors.get_for(caller, call.connector_id)
@@ -103,6 +103,7 @@ class Uploads:
                     f"{resolved.record.kind} takes the file of {operation} in one request only; "
                     "leave out Upload-Complete"
                 )
+            await self.store.require_room(caller.organization_id, call.connector_id)
             session = await open_session(resolved.connector.session, engine_call, file)
             upload = await self.store.create(
                 caller.organization_id,
@@ -113,7 +114,7 @@ class Uploads:
                 session_url=session.url,
                 seconds=how.lifetime,
             )
-            entry.what = None
+            entry.outcome = "accepted"
         return UploadState(upload, 0, how.multiple)
 
     async def state(self, caller: Caller, connector_id: UUID, upload_id: UUID) -> UploadState:
@@ -171,7 +172,14 @@ class Uploads:
         describe(entry, resumed.connector, call)
         with Accounted(resolved=resumed.connector, operation=call.operation) as accounted:
             try:
-                answer = await self.runs.write(resumed.connector, call, work)
+                answer = await self.runs.write(
+                    resumed.connector,
+                    call,
+                    work,
+                    entry,
+                    call_id=resumed.upload.id,
+                    is_final=lambda error: not isinstance(error, _RESUMABLE),
+                )
                 is_end = await self.store.complete(resumed.upload, bytes(answer.result))
             except _RESUMABLE:
                 is_end = False
@@ -179,7 +187,6 @@ class Uploads:
             finally:
                 accounted.is_counted = is_end
                 entry.what = entry.what if is_end else None
-        entry.target = entry.target or created_id(answer.result)
         return answer
 
     async def _resumed(self, caller: Caller, connector_id: UUID, upload_id: UUID) -> _Resumed:

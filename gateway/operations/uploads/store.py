@@ -17,6 +17,14 @@ _INSERT = """
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
     RETURNING expires_at
 """
+#: maximum uploads of a connector that are begun and neither complete nor expired
+MAX_OPEN = 1000
+_COUNT = f"""
+    SELECT count(*) FROM (
+        SELECT FROM uploads
+        WHERE organization_id = $1 AND connector_id = $2 AND NOT is_complete AND expires_at > now() LIMIT {MAX_OPEN}
+    ) AS open
+"""
 _GET = """
     SELECT id, organization_id, connector_id, entity, size, fence, is_complete, key_id, wrapped_key, sealed, expires_at,
            expires_at <= now() AS is_expired
@@ -70,6 +78,14 @@ class UploadStore:
     def __init__(self, database: Database, vault: Vault) -> None:
         self._database = database
         self._vault = vault
+
+    async def require_room(self, organization_id: UUID, connector_id: UUID) -> None:
+        """Raise Conflict if the connector has the maximum number of open uploads."""
+        async with self._database.tenant(organization_id) as connection:
+            if await connection.fetchval(_COUNT, organization_id, connector_id) >= MAX_OPEN:
+                raise Conflict(
+                    f"the connector has {MAX_OPEN} unfinished uploads; finish some, or wait until they expire"
+                )
 
     async def create(
         self,

@@ -4,24 +4,26 @@ import os
 import resource
 import shutil
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
 import aiohttp
 import asyncpg
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
+from redis.exceptions import NoPermissionError, RedisError
 
 from gateway.connectors.key_rotation.rotation import Rotation
 from gateway.context_store.sync.schedule import Intervals
 from gateway.errors import GatewayError
-from gateway.foundation.db.migrate import pending
+from gateway.foundation.db.migrate import SchemaError, pending
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import KeyListError, Vault, read_keys
-from gateway.kinds.loading import load_catalog
-from gateway.kinds.sources import SpecError
+from gateway.kinds.loading import serving_catalog
 from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
 from gateway.run.monitoring.statistics import read_statistics
@@ -45,6 +47,8 @@ OTHER_VARIABLES = frozenset(
         *("TEST_DATABASE_URL", "TEST_REDIS_URL"),
     }
 )
+#: variables that other programs obey: proxies, and the file and folder of trusted authorities, which OpenSSL reads
+_PROXIES, _AUTHORITIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 class CheckStatus(StrEnum):
@@ -91,9 +95,15 @@ async def check_results(settings: Settings, environ: Mapping[str, str] = os.envi
 
 
 def of_environment(environ: Mapping[str, str]) -> Iterator[CheckResult]:
-    """Variables with the prefix of settings that no setting has: a misspelt setting would be ignored."""
+    """Variables that are ignored: misspelt settings, proxies, and authorities for TLS that cannot be read."""
     known = {f"GATEWAY_{name.upper()}" for name in (*Settings.model_fields, *OTHER_VARIABLES)}
     for name in sorted(environ):
+        if name.startswith("\ufeff"):
+            yield warning("environment", f"{name[1:]} is ignored: save its file without a byte order mark")
+        if name.upper() in _PROXIES and environ[name]:
+            yield warning("environment", f"{name} is ignored: the gateway connects to applications directly")
+        if name in _AUTHORITIES and not Path(environ[name]).exists():
+            yield failed("environment", f"{name} is {environ[name]}, which does not exist: no certificate is trusted")
         if (
             name.startswith("GATEWAY_")
             and name not in known
@@ -109,14 +119,12 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
         yield passed("encryption keys", f"the key {keys[0][0]} encrypts; keys that decrypt: {len(keys)}")
     except KeyListError as error:
         yield failed("encryption keys", str(error))
-    try:
-        catalog = load_catalog(settings.specs)
-        yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
-        for name, refused in catalog.refused.items():
-            yield failed("specs", f"{name} is not served, its spec has {refused.count}: {refused}")
-    except SpecError as error:
-        yield failed("specs", f"{error}; run `gateway specs lint` for all errors")
-        return
+    catalog = serving_catalog(settings.specs)
+    yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
+    for missing in catalog.missing:
+        yield failed("specs", str(missing))
+    for name, refused in catalog.refused.items():
+        yield failed("specs", f"{name} is not served, its spec has {refused.summary}")
     try:
         Intervals(settings.sync_every).require_known(catalog)
     except SettingsError as error:
@@ -183,6 +191,9 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
     except asyncpg.InsufficientPrivilegeError:
         yield failed("schema", "the role of GATEWAY_DATABASE_URL cannot read its version; run `gateway migrate`")
         return
+    except SchemaError as error:
+        yield failed("schema", str(error))
+        return
     if missing:
         yield failed("schema", f"{len(missing)} migrations are missing; run `gateway migrate`")
         return
@@ -206,7 +217,7 @@ _SERVER = """
 
 
 async def of_contents(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
-    """Workers, the queue, failed synchronizations, sunsets, and the keys of stored credentials."""
+    """Workers, the queue, failed synchronizations, unserved connectors, sunsets, and the keys of stored credentials."""
     statistics = await read_statistics(database)
     alive = [worker for worker in statistics.workers if worker.is_alive]
     if alive:
@@ -217,11 +228,15 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
     if queued.oldest > _QUEUE_WAIT:
         yield warning("queue", f"{queued.jobs} jobs are queued, the oldest for {queued.oldest:.0f} s; add workers")
     for entity in statistics.synchronization:
+        copies = f"of {entity.copies} copies of {entity.kind} {entity.entity}"
         if entity.failed:
-            yield warning(
-                "context store", f"{entity.failed} of {entity.copies} copies of {entity.kind} {entity.entity} failed"
-            )
-    async for result in of_sunsets(database, settings):
+            yield warning("context store", f"{entity.failed} {copies} failed")
+        if entity.incomplete:
+            yield warning("context store", f"{entity.incomplete} {copies} lack records")
+        if entity.held_deletions:
+            held = f"{entity.held_deletions} deletions wait until the next synchronization confirms them"
+            yield warning("context store", f"{entity.kind} {entity.entity}: {held}")
+    async for result in of_connectors(database, settings):
         yield result
     try:
         keys = dict(read_keys(settings.encryption_keys, settings.encryption_keys_file))
@@ -244,14 +259,17 @@ _METHODS_IN_USE = """
 """
 
 
-async def of_sunsets(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
-    """Connectors that rely on a part of their application that will be switched off."""
-    try:
-        catalog = load_catalog(settings.specs)
-    except SpecError:
-        return
+async def of_connectors(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
+    """Connectors whose kind is not served, or that rely on a part of their application that will be switched off."""
+    catalog = serving_catalog(settings.specs)
     async with database.system() as connection:
         rows = await connection.fetch(_METHODS_IN_USE)
+    counts: Counter[str] = Counter()
+    for row in rows:
+        counts[row["kind"]] += row["connectors"]
+    for kind, count in counts.items():
+        if (reason := catalog.unserved_reason(kind)) is not None:
+            yield failed("connectors", f"{count} cannot be used: {reason}")
     for row in rows:
         spec = catalog.kinds[row["kind"]].spec if row["kind"] in catalog.kinds else None
         for method, sunset in all_sunsets(spec) if spec else ():
@@ -267,8 +285,8 @@ async def of_redis(url: str) -> AsyncIterator[CheckResult]:
         yield failed("Redis", f"GATEWAY_REDIS_URL cannot be read: {error}")
         return
     try:
-        server = await redis.info("server")
-        memory = await redis.info("memory")
+        await redis.ping()
+        facts = await _redis_facts(redis)
     except (RedisError, OSError, TimeoutError) as error:
         yield warning(
             "Redis", f"does not answer ({_one_line(error)}); jobs start up to 0.5 s later. Check GATEWAY_REDIS_URL"
@@ -276,11 +294,22 @@ async def of_redis(url: str) -> AsyncIterator[CheckResult]:
         return
     finally:
         await redis.aclose()
-    yield passed("Redis", f"version {server['redis_version']}")
-    if str(memory.get("maxmemory_policy", "noeviction")).startswith("allkeys"):
+    if facts is None:
+        yield passed("Redis", "answers; its user may not run INFO, so that the eviction policy is not checked")
+        return
+    yield passed("Redis", f"version {facts['redis_version']}")
+    if str(facts.get("maxmemory_policy", "noeviction")).startswith("allkeys"):
         yield warning(
             "Redis", "evicts keys when it is full; set its maxmemory-policy to noeviction, or use another Redis"
         )
+
+
+async def _redis_facts(redis: Redis) -> Mapping[str, Any] | None:
+    """The server's version and memory policy; None for a user without the command INFO."""
+    try:
+        return {**await redis.info("server"), **await redis.info("memory")}
+    except NoPermissionError:
+        return None
 
 
 async def of_front_end(settings: Settings) -> CheckResult:

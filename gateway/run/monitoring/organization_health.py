@@ -5,6 +5,7 @@ Settings, folders, worker ids and totals are for operators: `gateway doctor` and
 
 from collections.abc import Mapping, Sequence
 
+from gateway.contract.connectors import ConnectorStatus
 from gateway.run.monitoring.health_checks import CheckResult, failed, passed, warning
 from gateway.run.monitoring.statistics import WorkInProgress
 
@@ -12,8 +13,10 @@ from gateway.run.monitoring.statistics import WorkInProgress
 NEEDED = {"postgres": "PostgreSQL", "redis": "Redis", "worker": "workers"}
 
 
-def organization_checks(readiness: Mapping[str, bool], in_progress: WorkInProgress) -> Sequence[CheckResult]:
-    """The checks of the shared parts, from the readiness checks, and of the organization's own work. Pure."""
+def organization_checks(
+    readiness: Mapping[str, bool], in_progress: WorkInProgress, connectors: Mapping[ConnectorStatus, int]
+) -> Sequence[CheckResult]:
+    """The checks of the shared parts, from the readiness checks, and of the organization's own connectors and work."""
     shared = [
         passed(NEEDED[name], "answers")
         if answers
@@ -21,12 +24,33 @@ def organization_checks(readiness: Mapping[str, bool], in_progress: WorkInProgre
         for name, answers in readiness.items()
     ]
     jobs = passed("jobs", f"{in_progress.queued} queued, {in_progress.running} running, {in_progress.waiting} waiting")
-    if in_progress.failed:
-        copies = warning(
-            "copies", f"the last synchronization of {in_progress.failed} of {in_progress.copies} entities failed"
-        )
+    if faults := _faults(in_progress):
+        copies = warning("copies", "; ".join(faults))
     else:
         copies = passed(
             "copies", f"{in_progress.copies} {'entity is' if in_progress.copies == 1 else 'entities are'} synchronized"
         )
-    return [*shared, jobs, copies]
+    return [*shared, _of_connectors(connectors), jobs, copies]
+
+
+def _of_connectors(connectors: Mapping[ConnectorStatus, int]) -> CheckResult:
+    active, unserved = connectors[ConnectorStatus.ACTIVE], connectors[ConnectorStatus.UNSERVED]
+    if unserved:
+        return failed("connectors", f"{active} active; {unserved} unserved: the operator must serve their kinds again")
+    return passed("connectors", f"{active} active")
+
+
+def _faults(in_progress: WorkInProgress) -> Sequence[str]:
+    """What is wrong with the synchronized copies."""
+    counts = (
+        (
+            in_progress.failed,
+            f"the last synchronization of {in_progress.failed} of {in_progress.copies} entities failed",
+        ),
+        (
+            in_progress.incomplete,
+            f"the copies of {in_progress.incomplete} of {in_progress.copies} entities lack records",
+        ),
+        (in_progress.held_deletions, f"the deletion of {in_progress.held_deletions} records waits to be confirmed"),
+    )
+    return [text for count, text in counts if count]

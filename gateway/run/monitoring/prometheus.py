@@ -22,6 +22,7 @@ from gateway.errors import Unavailable
 from gateway.foundation.aio.remembered import Remembered
 from gateway.foundation.db.pool import Database
 from gateway.foundation.telemetry.metrics import REGISTRY
+from gateway.kinds.catalog import Catalog
 from gateway.run.monitoring.statistics import Statistics, read_statistics
 
 #: seconds for which the statistics from PostgreSQL are cached
@@ -35,8 +36,9 @@ _REMEMBERED = 1.0
 class PrometheusExporter(Collector):
     """The metrics of this process, and statistics of all processes."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, catalog: Catalog) -> None:
         self._database = database
+        self._catalog = catalog
         self._statistics: Statistics | None = None
         self._read_at = float("-inf")
         #: the exposition format; without the shared statistics while PostgreSQL is unavailable
@@ -61,16 +63,16 @@ class PrometheusExporter(Collector):
     def collect(self) -> Iterator[Metric]:
         yield _pool(self._database)
         if self._statistics is not None:
-            yield from _shared(self._statistics)
+            yield from _shared(self._statistics, self._catalog)
 
 
 @asynccontextmanager
-async def exposed(bind: str | None, database: Database) -> AsyncIterator[None]:
+async def exposed(bind: str | None, database: Database, catalog: Catalog) -> AsyncIterator[None]:
     """Serve `/metrics` and `/healthz` on `bind` within the block, if it is set. Raises OSError if it is in use."""
-    if bind is None:
+    if not bind:
         yield
         return
-    exporter = PrometheusExporter(database)
+    exporter = PrometheusExporter(database, catalog)
 
     async def scrape(request: web.Request) -> web.Response:
         return await exporter.response()
@@ -98,7 +100,7 @@ def _pool(database: Database) -> Metric:
     return use
 
 
-def _shared(statistics: Statistics) -> Iterator[Metric]:
+def _shared(statistics: Statistics, catalog: Catalog) -> Iterator[Metric]:
     """The statistics from PostgreSQL. Every process exports the same: take the maximum over processes, not the sum."""
     jobs = GaugeMetricFamily("gateway_jobs", "Jobs that have not ended, by state.", labels=["status"])
     oldest = GaugeMetricFamily("gateway_jobs_oldest_seconds", "Age of the oldest job in a state.", labels=["status"])
@@ -108,12 +110,18 @@ def _shared(statistics: Statistics) -> Iterator[Metric]:
     workers = GaugeMetricFamily("gateway_workers", "Workers with a recent heartbeat.")
     workers.add_metric([], sum(worker.is_alive for worker in statistics.workers))
     connectors = GaugeMetricFamily("gateway_connectors", "Connectors by status.", labels=["kind", "status"])
-    for (kind, status), count in statistics.connectors.items():
+    for (kind, status), count in statistics.connectors_by_status(catalog.kinds).items():
         connectors.add_metric([kind, status], count)
     copied = ["kind", "entity"]
     lag = GaugeMetricFamily("gateway_sync_lag_seconds", "Age of the oldest copy of an entity.", labels=copied)
     failed = GaugeMetricFamily("gateway_sync_failed", "Copies whose last synchronization failed.", labels=copied)
+    incomplete = GaugeMetricFamily("gateway_sync_incomplete", "Copies that lack records.", labels=copied)
+    held = GaugeMetricFamily(
+        "gateway_sync_held_deletions", "Records of large deletions that wait to be confirmed.", labels=copied
+    )
     for copy in statistics.synchronization:
         lag.add_metric([copy.kind, copy.entity], copy.lag)
         failed.add_metric([copy.kind, copy.entity], copy.failed)
-    yield from (jobs, oldest, workers, connectors, lag, failed)
+        incomplete.add_metric([copy.kind, copy.entity], copy.incomplete)
+        held.add_metric([copy.kind, copy.entity], copy.held_deletions)
+    yield from (jobs, oldest, workers, connectors, lag, failed, incomplete, held)

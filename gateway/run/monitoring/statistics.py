@@ -1,10 +1,12 @@
 """Statistics from PostgreSQL, for `gateway status`, `/metrics` and the health checks."""
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from gateway.contract.connectors import ConnectorStatus
 from gateway.foundation.db.pool import Database
 
 # Each state has a partial index, so that the many finished jobs are not read.
@@ -32,6 +34,7 @@ _CONNECTORS = """
 _SYNC = """
     SELECT kind, entity, count(*) AS copies, sum(records)::bigint AS records,
            count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
+           count(incomplete) AS incomplete, sum(held_deletions)::bigint AS held_deletions,
            COALESCE(max(extract(epoch FROM now() - COALESCE(last_synced_at, connectors.created_at))), 0)::float8 AS lag
     FROM context_entities JOIN connectors ON connectors.id = connector_id
     WHERE deleted_at IS NULL AND connectors.status = 'active'
@@ -46,6 +49,7 @@ _OWN_JOBS = """
 """
 _OWN_COPIES = """
     SELECT count(*) AS copies, count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
+           count(incomplete) AS incomplete, COALESCE(sum(held_deletions), 0)::bigint AS held_deletions,
            min(COALESCE(last_synced_at, connectors.created_at)) AS oldest_synced_at
     FROM context_entities JOIN connectors ON connectors.id = connector_id
     WHERE context_entities.organization_id = $1 AND deleted_at IS NULL AND connectors.status = 'active'
@@ -85,6 +89,10 @@ class SyncStatistics:
     copies: int
     records: int
     failed: int
+    #: copies that lack records
+    incomplete: int
+    #: records of large deletions that wait until the next synchronization confirms them
+    held_deletions: int
     lag: float
 
 
@@ -94,9 +102,17 @@ class Statistics:
 
     jobs: Mapping[str, JobStatistics]
     workers: Sequence[WorkerStatistics]
-    #: by kind and status
+    #: by kind and stored status
     connectors: Mapping[tuple[str, str], int]
     synchronization: Sequence[SyncStatistics]
+
+    def connectors_by_status(self, served: Collection[str]) -> Mapping[tuple[str, str], int]:
+        """The connectors by kind and status, `unserved` if their kind is not in `served`, as callers see them."""
+        counts: Counter[tuple[str, str]] = Counter()
+        for (kind, status), count in self.connectors.items():
+            is_unserved = kind not in served and status != ConnectorStatus.DISABLED
+            counts[kind, ConnectorStatus.UNSERVED.value if is_unserved else status] += count
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +126,10 @@ class WorkInProgress:
     copies: int
     #: those whose last synchronization failed
     failed: int
+    #: those that lack records
+    incomplete: int
+    #: records of large deletions that wait until the next synchronization confirms them
+    held_deletions: int
     #: when the oldest copy was last synchronized, or else its connector was created; None without copies
     oldest_synced_at: datetime | None
 

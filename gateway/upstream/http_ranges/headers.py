@@ -23,6 +23,9 @@ _MEDIA_TYPE = re.compile(rf"{_WORD}/{_WORD}(?:[ \t]*;[ \t]*{_WORD}=(?:{_WORD}|{_
 _CODINGS = re.compile(rf"{_WORD}(?:[ \t]*,[ \t]*{_WORD})*", re.ASCII)
 #: RFC 9110 §8.8.3
 _ENTITY_TAG = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
+#: media types and names of files that are gzip files (RFC 6713)
+_GZIP_TYPES = frozenset({"application/gzip", "application/x-gzip", "application/x-tar-gz", "application/x-gtar"})
+_GZIP_NAME = re.compile(r"\.t?gz(?:[\"']|$)")
 _HTTP_DATE = re.compile(
     r"[A-Z][a-z]{2}, [0-9]{2} [A-Z][a-z]{2} [0-9]{4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT"
 )  # RFC 9110 §5.6.7
@@ -44,6 +47,17 @@ def representation_headers(upstream: Mapping[str, str]) -> dict[str, str]:
         "Content-Encoding": coding if coding.lower() != "identity" and _CODINGS.fullmatch(coding) else None,
     }
     return {name: value for name, value in headers.items() if value is not None}
+
+
+def as_stored(file_headers: dict[str, str]) -> dict[str, str]:
+    """The headers of a file whose record states the size of the bytes as they are sent.
+
+    The gzip coding of a file that is a gzip file is the file itself: a client that decodes it would have another file.
+    """
+    is_gzip = file_headers["Content-Type"].lower() in _GZIP_TYPES or _GZIP_NAME.search(
+        file_headers.get("Content-Disposition", "").lower()
+    )
+    return {name: value for name, value in file_headers.items() if name != "Content-Encoding" or not is_gzip}
 
 
 def if_range_matches(if_range: str | None, file_headers: Mapping[str, str]) -> bool:

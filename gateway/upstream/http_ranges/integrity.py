@@ -109,15 +109,19 @@ async def _checked_gzip(chunks: AsyncIterator[bytes], size: int | None) -> Async
 
 
 class _GzipCheck:
-    """Decodes a gzip stream and discards the output, to find where the stream ends."""
+    """Decodes a gzip stream and discards the output, to find where the stream ends.
+
+    The record may state the size of the decoded bytes, or of the bytes as they are stored.
+    """
 
     def __init__(self, size: int | None) -> None:
         self._expected = size
-        self._decoded = 0
+        self._decoded = self._encoded = 0
         self._decoder = zlib.decompressobj(_GZIP)
 
     async def feed(self, chunk: bytes) -> None:
         before = self._decoded
+        self._encoded += len(chunk)
         while chunk:
             if self._decoder.eof:
                 self._decoder = zlib.decompressobj(_GZIP)
@@ -130,8 +134,11 @@ class _GzipCheck:
     def finish(self) -> None:
         while not self._decoder.eof and self._count(b""):
             pass
-        if not self._decoder.eof or (self._expected is not None and self._decoded < self._expected):
+        is_expected = self._expected in (None, self._decoded, self._encoded)
+        if not self._decoder.eof or (not is_expected and self._decoded < (self._expected or 0)):
             raise UpstreamTruncated("the compressed file is cut short")
+        if not is_expected:
+            raise UpstreamInvalidResponse("the compressed file is longer than its record says")
 
     def _count(self, chunk: bytes) -> int:
         try:
@@ -139,6 +146,6 @@ class _GzipCheck:
         except zlib.error as error:
             raise UpstreamInvalidResponse("the file is not compressed as its headers say") from error
         self._decoded += count
-        if self._expected is not None and self._decoded > self._expected:
+        if self._expected is not None and min(self._decoded, self._encoded) > self._expected:
             raise UpstreamInvalidResponse("the compressed file is longer than its record says")
         return count

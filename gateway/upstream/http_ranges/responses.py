@@ -8,6 +8,7 @@ from multidict import CIMultiDict
 from gateway.errors import RangeNotSatisfiable, UpstreamInvalidResponse
 from gateway.upstream.http_ranges import ranges
 from gateway.upstream.http_ranges.headers import (
+    as_stored,
     content_length,
     if_range_matches,
     is_multipart,
@@ -66,11 +67,13 @@ def relayed_reply(
     request again without one. Raises RangeNotSatisfiable, and UpstreamInvalidResponse for contradictory headers.
     """
     headers = CIMultiDict(headers)
+    length, content_range = content_length(headers), ranges.parse_content_range(headers.get("Content-Range"))
     file_headers = representation_headers(headers)
+    if size is not None and size == (length if content_range is None else content_range.total):
+        file_headers = as_stored(file_headers)
     if status in (200, 206) and is_not_modified(range_request.if_none_match, headers.get("ETag")):
         status = 304
-    length, is_in_parts = content_length(headers), is_multipart(file_headers)
-    stated = StatedBody(length, ranges.parse_content_range(headers.get("Content-Range")), is_in_parts)
+    stated = StatedBody(length, content_range, is_multipart(file_headers))
     byte_ranges = range_request.ranges if ranged else None
     match status:
         case 200:

@@ -4,15 +4,15 @@ The published budget is not enforced until the application answers 429, or its h
 From then on requests are throttled to an even rate, for one period of the budget.
 """
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil, inf
 
 import msgspec
 
 from gateway.kinds.failures import Allowance, RateLimit
-from gateway.upstream.refusals import seconds_of
+from gateway.upstream.allowances import Reading, left_until, readings
+from gateway.upstream.refusals import LONGEST_WAIT
 
 #: requests are throttled once this fraction of the budget or less is left
 _LITTLE = 0.2
@@ -22,25 +22,9 @@ BACKGROUND_SHARE = 0.5
 _WINDOWS, _SHORTEST_WINDOW = 10, 1.0
 #: the longest `retry_after` in seconds that the queue of refused requests adds
 _LONGEST_QUEUE = 300
-#: a larger reset value is a Unix time, not a number of seconds
-_A_MOMENT = 1_000_000_000
 #: an exhausted allowance without a reset time is tried again after window / _PARTS, at most _MAX_RECHECK seconds:
 #: applications do not say when a daily quota resets
 _PARTS, _MAX_RECHECK = 10, 3600.0
-#: the first number of a header, which may be a list (RateLimit fields of older drafts); and a `name=number/number`
-_NUMBER = re.compile(r"\s*([0-9]{1,18})\s*(?:[,;]|$)", re.ASCII)
-_MEMBER = re.compile(r"(?<![\w-])([\w-]+)\s*=\s*([0-9]{1,18})(?![0-9])(?:/([0-9]{1,18})(?![0-9]))?", re.ASCII)
-#: a header that is `number/number` and nothing else
-_NUMBERS = re.compile(r"\s*([0-9]{1,18})(?:/([0-9]{1,18}))?\s*", re.ASCII)
-
-
-class Reading(msgspec.Struct, frozen=True):
-    """An allowance as a response reports it; what it does not report is None."""
-
-    limit: int | None = None
-    remaining: int | None = None
-    #: seconds, or a Unix time, which may be in milliseconds
-    reset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +116,8 @@ class Budget:
         self.throttled_until = max(self.throttled_until, now + throttled) if throttled else self.throttled_until
 
     def pause(self, now: float, seconds: float) -> None:
-        """Give no permits for so many seconds; after that, throttle to the budget's rate."""
-        self.paused_until = max(self.paused_until, now + seconds)
+        """Give no permits for so many seconds, an hour at most; after that, throttle to the budget's rate."""
+        self.paused_until = max(self.paused_until, now + min(seconds, LONGEST_WAIT))
         self.throttled_until = max(self.throttled_until, self.paused_until + self.limit.seconds)
 
     def observe(self, now: float, unix_time: Callable[[], float], headers: Mapping[str, str]) -> bool:
@@ -170,44 +154,8 @@ class Budget:
         self.backlog = max(0, self.backlog - tokens) if self.is_throttled(now) else 0
 
 
-def readings(allowance: Allowance, headers: Mapping[str, str]) -> Iterator[Reading]:
-    """The readings of an allowance in these headers (names in lower case): one for each header that matches."""
-    if allowance.header is None:
-        limit, remaining = _number(headers, allowance.limit), _number(headers, allowance.remaining)
-        if limit is not None or remaining is not None:
-            yield Reading(limit, remaining, _number(headers, allowance.reset))
-        return
-    if allowance.header.endswith("*"):
-        prefix = allowance.header[:-1]
-        yield from [_of_members(allowance, text) for name, text in headers.items() if name.startswith(prefix)]
-    elif allowance.header in headers:
-        yield _of_members(allowance, headers[allowance.header])
-
-
 def full_in(reading: Reading, seconds: float, requests: int, unix_time: float) -> float:
     """Seconds until an allowance with a window of `seconds` is full again, or is checked again."""
     if reading.reset is None:
         return min(_MAX_RECHECK, max(seconds / _PARTS, min(1.0, seconds), seconds / max(1, requests)))
-    reset = seconds_of(reading.reset)
-    left = reset - unix_time if reset > _A_MOMENT else float(reset)
-    return min(float(seconds), max(0.0, left))
-
-
-def _of_members(allowance: Allowance, text: str) -> Reading:
-    values = {name: (int(number), int(other) if other else None) for name, number, other in _MEMBER.findall(text)}
-    alone = _NUMBERS.fullmatch(text)
-    if alone is not None:
-        values[""] = (int(alone[1]), int(alone[2]) if alone[2] else None)
-    by_role = {role: values[name] for role, name in allowance.members.items() if name in values}
-    used, of = by_role.get("used", (None, None))
-    limit, remaining, reset = (by_role.get(role, (None, None))[0] for role in ("limit", "remaining", "reset"))
-    limit = of if limit is None else limit
-    if remaining is None and used is not None and limit is not None:
-        remaining = limit - used
-    return Reading(limit, remaining, reset)
-
-
-def _number(headers: Mapping[str, str], name: str | None) -> int | None:
-    text = headers.get(name) if name else None
-    match = _NUMBER.match(text) if text else None
-    return int(match[1]) if match else None
+    return min(float(seconds), max(0.0, left_until(reading.reset, unix_time)))

@@ -4,14 +4,18 @@ from collections.abc import Sequence
 
 from gateway.errors import Unavailable
 from gateway.foundation.db.pool import Database
+from gateway.upstream.refusals import LONGEST_WAIT
 
 _SAVE = """
     INSERT INTO rate_pauses AS pause (scope_id, paused_until) VALUES ($1, now() + make_interval(secs => $2))
-    ON CONFLICT (scope_id) DO UPDATE SET paused_until = GREATEST(pause.paused_until, EXCLUDED.paused_until)
+    ON CONFLICT (scope_id) DO UPDATE
+    SET paused_until = LEAST(GREATEST(pause.paused_until, EXCLUDED.paused_until), now() + make_interval(secs => $3))
 """
+# A longer pause was stored by an earlier release, which believed any `Retry-After`.
 _LEFT = """
     SELECT scope_id, extract(epoch FROM paused_until - now())::float8 AS seconds FROM rate_pauses
-    WHERE paused_until > now() AND ($1::text[] IS NULL OR scope_id = ANY($1))
+    WHERE paused_until > now() AND paused_until <= now() + make_interval(secs => $2)
+      AND ($1::text[] IS NULL OR scope_id = ANY($1))
 """
 
 
@@ -24,7 +28,7 @@ class Pauses:
     async def save(self, scope_id: str, seconds: float) -> None:
         try:
             async with self._database.system() as connection:
-                await connection.execute(_SAVE, scope_id, seconds)
+                await connection.execute(_SAVE, scope_id, min(seconds, LONGEST_WAIT), LONGEST_WAIT)
         except Unavailable:
             return
 
@@ -32,6 +36,7 @@ class Pauses:
         """Seconds left of each pause, of these scopes or of all."""
         try:
             async with self._database.system() as connection:
-                return {row["scope_id"]: row["seconds"] for row in await connection.fetch(_LEFT, scope_ids)}
+                rows = await connection.fetch(_LEFT, scope_ids, LONGEST_WAIT)
+                return {row["scope_id"]: row["seconds"] for row in rows}
         except Unavailable:
             return {}

@@ -7,11 +7,14 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from gateway.upstream.limits.budget import ThrottledRate
+from gateway.upstream.refusals import LONGEST_WAIT
 
 #: seconds until Redis counts as unavailable
 _TIMEOUT = 0.5
 #: seconds without a heartbeat after which a process no longer counts as a user of a scope
 GONE = 5.0
+#: seconds by which the clocks of processes may differ
+_DRIFT = 60
 _AWAY = (RedisError, OSError, TimeoutError)
 #: sorted sets of paused and throttled scopes; the score is the Unix time of the end
 _PAUSED, _THROTTLED = "gateway:paused", "gateway:throttled"
@@ -60,6 +63,8 @@ class SharedLimits:
         """Publish to other processes for how many seconds a scope is paused and throttled."""
         try:
             async with self._redis.pipeline(transaction=True) as pipe:
+                # A longer pause was stored by an earlier release, which believed any `Retry-After`.
+                pipe.zremrangebyscore(_PAUSED, unix_time + LONGEST_WAIT + _DRIFT, "+inf")
                 for key, seconds in ((_PAUSED, paused), (_THROTTLED, throttled)):
                     pipe.zremrangebyscore(key, "-inf", unix_time)
                     if seconds > 0:
@@ -72,8 +77,8 @@ class SharedLimits:
         """All restricted scopes, in one round trip."""
         try:
             async with self._redis.pipeline(transaction=False) as pipe:
-                for key in (_PAUSED, _THROTTLED):
-                    pipe.zrangebyscore(key, unix_time, "+inf", withscores=True)
+                for key, latest in ((_PAUSED, unix_time + LONGEST_WAIT + _DRIFT), (_THROTTLED, "+inf")):
+                    pipe.zrangebyscore(key, unix_time, latest, withscores=True)
                 paused, throttled = (dict(each) for each in await pipe.execute())
         except _AWAY:
             return None

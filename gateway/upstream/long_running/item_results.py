@@ -13,8 +13,9 @@ from gateway.upstream.responses import value_at
 _NO_REASON = "the application gave no reason"
 #: the error of an item that may have been sent
 _UNKNOWN = "the response to the request was lost; look it up before you send it again"
-#: the error of an item that was not sent because the response to another request was lost
-_UNSENT = "not sent: the response to another request was lost"
+#: the errors of items that were not sent, because the response to another request was lost, or for another reason
+_UNSENT_AFTER_LOSS = "not sent: the response to another request was lost"
+_UNSENT_AFTER_ERROR = "not sent: another request failed"
 #: the line of one item: `{id, success}`, with `error` or `record`; `success` is null where it is unknown
 Line = dict[str, Any]
 
@@ -51,7 +52,9 @@ class _ItemReport(msgspec.Struct, frozen=True, kw_only=True):
 
     def positions(self, places: Mapping[str | None, list[int]], count: int) -> list[int]:
         """The positions of the items that it reports on: by the number that the gateway gave them, id, or position."""
-        numbers = [int(text) for text in _texts(_first(self.traces)) if text.isascii() and text.isdigit()]
+        numbers = [
+            int(text) for text in _texts(_first(self.traces)) if text.isascii() and text.isdigit() and len(text) < 20
+        ]
         named = numbers or [index for text in _texts(self.id) for index in places.get(text, ())]
         found = named or ([self.index] if isinstance(self.index, int) else [])
         return [index for index in found if 0 <= index < count]
@@ -87,13 +90,18 @@ def masked(lines: Sequence[Line], secrets: Secrets) -> list[Line]:
 
 
 def unknown_lines(items: Sequence[Any]) -> list[Line]:
-    """One line for each item of a portion that may have been started, and that cannot be followed."""
+    """One line for each item of a portion that may have been done, and that cannot be followed."""
     return [{"id": _id_of(item), "success": None, "error": _UNKNOWN} for item in items]
 
 
-def unsent_lines(items: Sequence[Any]) -> list[Line]:
-    """One line for each item of a portion that was not sent."""
-    return [{"id": _id_of(item), "success": False, "error": _UNSENT} for item in items]
+def unsent_lines(items: Sequence[Any], *, is_lost: bool) -> list[Line]:
+    """One line for each item of a portion that was not sent; `is_lost`: because another response was lost."""
+    return refused_lines(items, _UNSENT_AFTER_LOSS if is_lost else _UNSENT_AFTER_ERROR)
+
+
+def refused_lines(items: Sequence[Any], words: str) -> list[Line]:
+    """One line for each item of a portion that the application refused as a whole."""
+    return [{"id": _id_of(item), "success": False, "error": words} for item in items]
 
 
 def entries_of(how: ItemResults, document: Any) -> Iterator[Any]:

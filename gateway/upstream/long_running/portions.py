@@ -19,6 +19,8 @@ Params = Mapping[str, Any]
 
 #: the member of the result that holds a line for each item
 ITEMS = "results"
+#: a larger number of items that an application reports as done counts as none: it is no column's
+_MAX_COUNT = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +33,24 @@ class Portion:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many items were done, how many the application refused, and how many have an unknown outcome."""
+    """How many items were done, refused by the application, of unknown outcome, and not sent."""
 
     succeeded: int = 0
     failed: int = 0
     unknown: int = 0
+    not_sent: int = 0
 
     @property
     def done(self) -> int:
         return self.succeeded + self.failed
 
     def __add__(self, other: "Tally") -> "Tally":
-        return Tally(self.succeeded + other.succeeded, self.failed + other.failed, self.unknown + other.unknown)
+        mine, others = asdict(self), asdict(other)
+        return Tally(**{name: number + others[name] for name, number in mine.items()})
 
     def document(self) -> dict[str, int]:
-        """The numbers; `unknown` only where there are such items."""
-        return {name: number for name, number in asdict(self).items() if number or name != "unknown"}
+        """The numbers; `unknown` and `not_sent` only where there are such items."""
+        return {name: number for name, number in asdict(self).items() if number or name in ("succeeded", "failed")}
 
     @classmethod
     def of(cls, lines: Sequence[Line]) -> "Tally":
@@ -56,7 +60,7 @@ class Tally:
     def sentence(self, split: Split, total: int) -> str:
         """The progress in the words of the spec."""
         done = split.message.format(done=self.succeeded, total=total)
-        others = {"failed": self.failed, "unknown": self.unknown}
+        others = {"failed": self.failed, "unknown": self.unknown, "not sent": self.not_sent}
         return "".join([done, *(f", {number} {name}" for name, number in others.items() if number)])
 
 
@@ -100,6 +104,16 @@ class Portions:
         known = {*self._finished, *self.started}
         return [number for number in range(len(self.inputs)) if number not in known]
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether any portion was or may have been started."""
+        return bool(self.is_open or self._finished)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the application may still run a portion, or may have been sent one."""
+        return bool(self.starting or self.started)
+
     def follow_up_params(self, number: int) -> dict[str, Any]:
         """The params of the requests that follow a start."""
         return {**self.inputs[number].params, RUN_ID: self.started.get(number)}
@@ -123,7 +137,8 @@ class Portions:
 
     def note_progress(self, number: int, reported: Any) -> None:
         """Note how many items of a running portion are done, as the application reports it."""
-        items, done = len(self.inputs[number].items), int(reported) if isinstance(reported, int | float) else 0
+        is_count = isinstance(reported, int | float) and 0 <= reported < _MAX_COUNT
+        items, done = len(self.inputs[number].items), int(reported) if is_count else 0
         self._under_way[number] = min(done, items) if items else done
 
     def continue_at(self, number: int, position: ResultPosition) -> None:
@@ -132,9 +147,14 @@ class Portions:
 
     def finish(self, number: int, tally: Tally) -> None:
         """Note that the portion has ended and its results are stored."""
+        self.abandon(number, tally)
+        self.end(number)
+
+    def abandon(self, number: int, tally: Tally) -> None:
+        """Note the stored results of a portion that the application may still run, but that nothing follows."""
         self._finished[number] = tally
         self._tally += tally
-        self.end(number)
+        self._under_way.pop(number, None)
 
     def end(self, number: int) -> None:
         """Stop following the portion."""
@@ -152,7 +172,7 @@ class Portions:
     def state(self) -> dict[str, Any]:
         """The state from which another process resumes the run."""
         return {
-            "finished": {str(number): asdict(each) for number, each in self._finished.items()},
+            "finished": {str(number): {"unknown": 0, **each.document()} for number, each in self._finished.items()},
             "started": {str(number): name for number, name in self.started.items()},
             "starting": sorted(self.starting),
             "positions": {str(number): msgspec.to_builtins(each) for number, each in self._positions.items()},
@@ -166,25 +186,21 @@ class Portions:
         if self._how.results.items is None:
             started = [{"run_id": run_id} for run_id in self.started.values()]
             return Effects(known=started[0], is_open=True, summary=self._message()) if started else Effects()
-        if not self.started and not self.starting and not self._finished:
+        if not self.has_begun:
             return Effects()
         summary = self.summary()
         known = {
             "batches": len(self.inputs),
             "batches_started": len(self.started),
-            "batches_finished": len(self._finished),
+            "batches_finished": len(self._finished.keys() - self.started.keys()),
             "items": self._total,
             "items_done": summary["progress"],
         }
         if self._tally.unknown:
             known["items_unknown"] = self._tally.unknown
-        return Effects(
-            known=known,
-            is_open=bool(self.started or self.starting),
-            summary=summary["message"],
-            result=summary,
-            collected=ITEMS,
-        )
+        if self._tally.not_sent:
+            known["items_not_sent"] = self._tally.not_sent
+        return Effects(known=known, is_open=self.is_open, summary=summary["message"], result=summary, collected=ITEMS)
 
     def summary(self) -> dict[str, Any]:
         """The documented job record as far as the run knows it; the job that runs it adds its id and address."""

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from gateway.errors import UpstreamInvalidResponse
+from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
+from gateway.foundation import payloads
 from gateway.kinds.catalog import Operation
 from gateway.kinds.long_running import ResultRequest
 from gateway.upstream import pagination
@@ -27,12 +28,10 @@ Page: TypeAlias = tuple[Sequence[Any], ResultPosition | None]
 async def result_pages(
     run: OperationRun, requests: Sequence[ResultRequest], params: Params, position: ResultPosition
 ) -> AsyncIterator[Page]:
-    """The pages from a position on; raises UpstreamInvalidResponse for a page that names itself as the next."""
+    """The pages from a position on; raises UpstreamRejected if the application does not return the whole result."""
     while True:
         asked = {**params, **position.following}
         records, following = await _page(run, requests[position.request], asked)
-        if following == asked:
-            raise UpstreamInvalidResponse(f"{run.call.operation}: the application names a page as its own next page")
         if following is not None:
             added = {name: each for name, each in following.items() if name not in params}
             position = ResultPosition(position.page + 1, request=position.request, following=added)
@@ -48,8 +47,8 @@ async def listed(operation: Operation, answer: OperationResult) -> AsyncIterator
     """The records of a response that holds the whole result, as one page."""
     records = raw_at(answer.result, operation.action.records or ())
     try:
-        yield msgspec.json.decode(records or b"", type=list[msgspec.Raw]), None
-    except msgspec.MsgspecError as error:
+        yield payloads.items(records or b""), None
+    except UpstreamInvalidResponse as error:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer has no list of records") from error
 
 
@@ -57,10 +56,12 @@ async def _page(run: OperationRun, request: ResultRequest, params: Params) -> tu
     operation = run.call.operation.follow_up(request)
     call = PreparedCall.of(operation, params)
     answer = await (_csv_answer(run, call) if request.format == "csv" else run.session.call(call))
-    following = pagination.next_params(operation, params, answer.meta)
+    if answer.incomplete is not None:
+        raise UpstreamRejected(answer.incomplete)
+    following = pagination.next_params(operation, params, answer)
     if not request.add_fields:
         return answer.records, following
-    return [{**msgspec.json.decode(record), **request.add_fields} for record in answer.records], following
+    return [{**payloads.record(record), **request.add_fields} for record in answer.records], following
 
 
 async def _csv_answer(run: OperationRun, call: PreparedCall) -> OperationResult:

@@ -16,6 +16,7 @@ from gateway.contract.kinds import Effect
 from gateway.errors import (
     GatewayError,
     JobCanceled,
+    Unavailable,
     UpstreamError,
     UpstreamInvalidResponse,
     UpstreamNotFound,
@@ -24,6 +25,7 @@ from gateway.errors import (
     UpstreamRejected,
     with_unknown_outcome,
 )
+from gateway.foundation import payloads
 from gateway.foundation.aio.background import cancel_and_wait
 from gateway.kinds.long_running import RUN_ID, ItemResults
 from gateway.upstream.encoding import upstream_segment
@@ -34,6 +36,7 @@ from gateway.upstream.long_running.item_results import (
     entry_lines,
     item_lines,
     masked,
+    refused_lines,
     unknown_lines,
     unsent_lines,
 )
@@ -42,7 +45,7 @@ from gateway.upstream.long_running.portions import ITEMS, Portions, ResultPositi
 from gateway.upstream.long_running.result_pages import listed, result_pages
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at, value_at
-from gateway.upstream.retries import is_refusal
+from gateway.upstream.retries import TRIES, back_off, is_refusal
 from gateway.upstream.run_context import InMemoryRunContext
 
 #: lines of item results in one stored part, and the part numbers that each portion has
@@ -58,15 +61,15 @@ async def run_as_described(run: OperationRun) -> OperationResult:
 
 
 class PortionStart(InMemoryRunContext):
-    """Notes in the state of the whole run that the start of one portion is in flight.
+    """Notes that the start of one portion is in flight, so that a lost response makes only its items unknown."""
 
-    The job itself then has no write in flight. If this worker is killed, the next one follows the started portions, and
-    knows which start has an unknown outcome.
-    """
-
-    def __init__(self, note: Callable[[bool], Awaitable[None]]) -> None:
+    def __init__(self, note: Callable[[bool], Awaitable[None]], on_first_byte: Callable[[], None]) -> None:
         super().__init__()
         self._note = note
+        self._on_first_byte = on_first_byte
+
+    def first_byte_sent(self) -> None:
+        self._on_first_byte()
 
     async def mark_in_flight(self) -> None:
         await self._note(True)
@@ -83,6 +86,12 @@ class LongRun:
         assert how is not None
         self._run, self._how = run, how
         self._portions = Portions(run.call, run.run_context.state)
+        #: whether the result has a line for each item that the run changes
+        self._has_items = how.results.items is not None and run.call.effect is not Effect.READ
+        #: portions that may be sent again and whose response was lost once
+        self._lost = set() if run.call.effect is Effect.WRITE else set(self._portions.starting)
+        #: portion → why the application refused it
+        self._refused: dict[int, GatewayError] = {}
         #: portions whose start was answered, but whose answer is not saved yet
         self._answered: set[int] = set()
         #: portions whose `close` the application refused
@@ -94,12 +103,13 @@ class LongRun:
     async def result(self) -> OperationResult:
         """Run all portions; raises the first error after the started portions have ended."""
         await self._progress()
-        for number in sorted(self._portions.starting):
-            await self._end_unknown(number)
+        if self._run.call.effect is Effect.WRITE or self._run.run_context.is_canceled:
+            for number in sorted(self._portions.starting):
+                await self._end_unknown(number)
         error = await self._run_portions()
         if error is not None:
-            if error.is_outcome_unknown and self._how.results.items is not None:
-                await self._end_unsent()
+            if self._has_items and self._portions.has_begun and _is_final(error):
+                await self._end_rest(error)
             raise error
         if self._record is not None:
             return self._record
@@ -109,9 +119,13 @@ class LongRun:
         return OperationResult(result=msgspec.Raw(msgspec.json.encode(document)), collected=ITEMS)
 
     async def _run_portions(self) -> GatewayError | None:
-        """Run the unfinished portions, as many at a time as the application accepts; none is started after an error."""
+        """Run the unfinished portions, as many at a time as the application accepts; none is started after an error.
+
+        If an open portion cannot be followed now, the error is the one that makes the run wait.
+        """
         most = self._how.split.concurrency if self._how.split else 1
         error, pending = self._portions.lost_start(), deque(self._portions.unsent)
+        pause: GatewayError | None = None
         running = {asyncio.create_task(self._follow(number)): number for number in self._portions.started}
         width = most
         try:
@@ -120,7 +134,7 @@ class LongRun:
                     number = pending.popleft()
                     running[asyncio.create_task(self._start(number))] = number
                 if not running:
-                    return error
+                    return pause if self._portions.is_open and pause is not None else error
                 done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
                 for task in done:
                     number, failure = running.pop(task), task.exception()
@@ -133,6 +147,7 @@ class LongRun:
                             error = error if running else _rate_limited(failure)
                         case GatewayError():
                             error = failure if failure.is_outcome_unknown else error or failure
+                            pause = pause if _is_final(failure) else failure
                         case _:
                             raise failure
         finally:
@@ -141,25 +156,51 @@ class LongRun:
     async def _start(self, number: int) -> None:
         """Send a portion, and follow it to its end."""
         try:
-            await self._send(number)
+            await self._send_until_answered(number)
         except GatewayError as error:
-            if number in self._portions.starting and not error.is_outcome_unknown and is_refusal(error):
-                await self._note_start(number, False)
-            elif number in self._portions.starting:
-                await self._end_unknown(number)
-                raise with_unknown_outcome(error, {"request_sent": True}, safe_to_retry=False) from error
+            if number in self._portions.starting:
+                await self._end_start(number, error)
+            elif is_refusal(error) and not isinstance(error, JobCanceled):
+                self._refused[number] = error
             raise
         if number in self._portions.started:
             await self._follow(number)
+
+    async def _send_until_answered(self, number: int) -> None:
+        """Send a portion; one that may be repeated is sent again if its response is lost."""
+        for attempt in range(1, TRIES + 1):
+            try:
+                await self._send(number)
+            except GatewayError as error:
+                # An instance with an unknown outcome is never `retryable`; its class says whether another try may help.
+                is_lost = number in self._portions.starting and error.is_outcome_unknown and type(error).retryable
+                if not is_lost or attempt == TRIES or self._run.call.effect is Effect.WRITE:
+                    raise
+            else:
+                return
+            self._lost.add(number)
+            self._run.run_context.refused()  # the next try marks it as in flight again
+            await asyncio.sleep(back_off(attempt))
+
+    async def _end_start(self, number: int, error: GatewayError) -> None:
+        """End a portion whose start failed after it was marked; raises the error if its items are unknown."""
+        is_write = self._run.call.effect is Effect.WRITE
+        if _is_undone(error) and number not in self._lost:
+            self._refused[number] = error
+            await self._note_start(number, False)
+        elif is_write or _is_final(error):
+            if not is_write:
+                self._answered.add(number)
+            await self._end_unknown(number)
+            raise with_unknown_outcome(error, {"request_sent": True}, safe_to_retry=not is_write) from error
 
     async def _send(self, number: int) -> None:
         """Send a portion; the application's id of it is saved before the first poll."""
         how, operation, params = self._how, self._run.call.operation, self._portions.inputs[number].params
         self._require_not_canceled()
         call, run_context = PreparedCall.of(operation.start, params), self._run.run_context
-        # If the result has a line for each item, a lost response makes only this portion's items unknown.
-        if call.effect is Effect.WRITE and how.results.items is not None:
-            run_context = PortionStart(partial(self._note_start, number))
+        if self._has_items:
+            run_context = PortionStart(partial(self._note_start, number), run_context.first_byte_sent)
         try:
             answer = await self._run.session.call(call, run_context)
         except (UpstreamRejected, UpstreamNotFound):
@@ -167,7 +208,7 @@ class LongRun:
                 raise
             self._record = await self._run.session.call(self._run.call, self._run.run_context)
             return
-        if number not in self._portions.starting:
+        if not self._has_items or call.effect is not Effect.WRITE:
             self._answered.add(number)
         if how.start is None:
             await self._finish(number, answer, None)
@@ -187,16 +228,36 @@ class LongRun:
             await self._close(number)
 
     async def _note_start(self, number: int, is_in_flight: bool) -> None:
-        await self._save(change=partial(self._portions.note_start, number, is_in_flight))
+        """Note whether the start of a portion is in flight.
+
+        The start of a write is in the saved state, so that the next attempt does not send it again. Any other may be
+        sent again, so that the mark in the job's row is enough.
+        """
+        note = partial(self._portions.note_start, number, is_in_flight)
+        if self._run.call.effect is Effect.WRITE:
+            await self._save(change=note)
+            return
+        run_context = self._run.run_context
+        await (run_context.mark_in_flight() if is_in_flight else run_context.clear_in_flight())
+        if number not in self._lost:
+            note()
 
     async def _end_unknown(self, number: int) -> None:
         """Store the lines of a portion that may have been started, but whose id is lost."""
         await self._store_lines(number, unknown_lines(self._portions.inputs[number].items))
 
-    async def _end_unsent(self) -> None:
-        """Store a line for each item of the portions that are not sent any more."""
+    async def _end_rest(self, error: GatewayError) -> None:
+        """Store a line for each item of the portions that have not ended, because the run ends with an error."""
         for number in self._portions.unsent:
-            await self._store_lines(number, unsent_lines(self._portions.inputs[number].items))
+            items = self._portions.inputs[number].items
+            if number in self._refused:
+                lines, tally = refused_lines(items, self._refused[number].detail), Tally(failed=len(items))
+            else:
+                lines = unsent_lines(items, is_lost=error.is_outcome_unknown)
+                tally = Tally(not_sent=len(items))
+            await self._store_lines(number, lines, tally)
+        for number in list(self._portions.started):
+            await self._store_lines(number, unknown_lines(self._portions.inputs[number].items), is_open=True)
 
     def _require_not_canceled(self) -> None:
         if self._run.run_context.is_canceled:
@@ -237,7 +298,7 @@ class LongRun:
                 await self._close_again(number)
             if poll.state in status.failed:
                 message = value_at(poll.document, status.message) if status.message else None
-                reason = str(message or poll.state)
+                reason = payloads.storable(str(message or poll.state))
             if not poll.is_last:  # the end is reported with the results
                 await self._progress(partial(self._portions.note_progress, number, done))
         if reason is not None and self._how.results.items is None:
@@ -263,7 +324,7 @@ class LongRun:
         name = self._how.results.id_field
         if name is None:
             return OperationResult(result=record)
-        document = {**msgspec.json.decode(record), name: self._portions.started.get(number)}
+        document = {**payloads.record(record), name: self._portions.started.get(number)}
         return OperationResult(result=msgspec.Raw(msgspec.json.encode(document)))
 
     async def _lines(self, number: int, answer: OperationResult, reason: str | None, how: ItemResults) -> list[Line]:
@@ -284,12 +345,15 @@ class LongRun:
             return lines
         return masked(lines, await self._run.session.secrets())
 
-    async def _store_lines(self, number: int, lines: Sequence[Line]) -> None:
-        """Store the lines of a portion in parts; the last one with the portion's end."""
+    async def _store_lines(
+        self, number: int, lines: Sequence[Line], tally: Tally | None = None, *, is_open: bool = False
+    ) -> None:
+        """Store the lines of a portion in parts; the last one with the portion's end, or that nothing follows it."""
+        end = self._portions.abandon if is_open else self._portions.finish
         parts = [lines[start : start + _PART] for start in range(0, len(lines), _PART)]
         for place, part in enumerate(parts, 1):
-            end = partial(self._portions.finish, number, Tally.of(lines)) if place == len(parts) else None
-            await self._save(part, number * _PARTS_OF_PORTION + place, end)
+            change = partial(end, number, tally or Tally.of(lines)) if place == len(parts) else None
+            await self._save(part, number * _PARTS_OF_PORTION + place, change)
 
     async def _store_records(self, number: int, answer: OperationResult) -> None:
         """Store the pages of a portion one by one with the position of the next, the last with the final state."""
@@ -309,7 +373,7 @@ class LongRun:
             else:
                 position = replace(following, records=read)
                 change = partial(self._portions.continue_at, number, position)
-            await self._save(selected_records(records, self._run.selection), part, change)
+            await self._save(await selected_records(records, self._run.selection), part, change)
             await self._progress()
             if is_last:
                 return
@@ -339,3 +403,15 @@ class LongRun:
 def _rate_limited(full: UpstreamQueueFull) -> UpstreamRateLimited:
     """The error while other jobs fill the queue: the run releases its worker until there may be room."""
     return UpstreamRateLimited(full.detail, upstream=full.upstream, retry_after=full.retry_after or _QUEUE_FULL_WAIT)
+
+
+def _is_undone(error: GatewayError) -> bool:
+    """Whether the application certainly did nothing of the request."""
+    return is_refusal(error) and not error.is_outcome_unknown and not isinstance(error, JobCanceled)
+
+
+def _is_final(error: GatewayError) -> bool:
+    """Whether the run ends with the error, instead of waiting and continuing."""
+    return not isinstance(error, UpstreamRateLimited | UpstreamQueueFull | Unavailable) and (
+        error.is_outcome_unknown or not isinstance(error, JobCanceled)
+    )

@@ -24,6 +24,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamTimeout,
 )
+from gateway.foundation import payloads
 from gateway.kinds.authentication import OAuthEndpoints
 from gateway.kinds.members import JsonPath
 from gateway.kinds.spec import ConnectorSpec
@@ -218,8 +219,8 @@ def unanswered(error: GatewayError) -> TokenError:
 
 def _document(body: bytes) -> Any:
     try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return payloads.value(body)
+    except UpstreamInvalidResponse:
         return None
 
 
@@ -235,7 +236,7 @@ def _tokens(spec: ConnectorSpec, oauth: OAuthEndpoints, document: Any, now: date
 
 def _texts(oauth: OAuthEndpoints, document: Any, names: Iterable[str]) -> dict[str, str]:
     members = {name: _member(oauth, document, name) for name in names}
-    return {name: value for name, value in members.items() if isinstance(value, str) and value}
+    return {name: payloads.storable(value) for name, value in members.items() if isinstance(value, str) and value}
 
 
 def _member(oauth: OAuthEndpoints, document: Any, name: str) -> Any:
@@ -260,10 +261,10 @@ def _token_error(spec: ConnectorSpec, status: int, document: Any, secrets: tuple
     code = _first_text(document, (("error",), *spec.failure.code, ("status",)))
     if status >= 500 or status == 429 or code is None:
         return _transient_error(status)
-    description = _first_text(document, (("error_description",), *spec.failure.message, ("message",)))
-    kind = _kind_of(spec.oauth_endpoints, status, code)
+    description = _first_text(document, (("error_description",), *spec.failure.message, ("message",))) or ""
+    kind = _kind_of(spec.oauth_endpoints, status, code, description)
     return TokenError(
-        code=printable(code, secrets), description=printable(description or "", secrets), kind=kind, error=UpstreamError
+        code=printable(code, secrets), description=printable(description, secrets), kind=kind, error=UpstreamError
     )
 
 
@@ -289,8 +290,8 @@ def _transient_error(status: int) -> TokenError:
     )
 
 
-def _kind_of(oauth: OAuthEndpoints, status: int, code: str) -> TokenErrorKind:
-    if code == "invalid_grant" or code in oauth.invalid_grant_codes:
+def _kind_of(oauth: OAuthEndpoints, status: int, code: str, description: str) -> TokenErrorKind:
+    if code == "invalid_grant" or not {code, description}.isdisjoint(oauth.invalid_grant_codes):
         return TokenErrorKind.GRANT
     is_of_app = code in _APP_CODES or code in oauth.invalid_client_codes or status == 401
     return TokenErrorKind.APP if is_of_app else TokenErrorKind.TRANSIENT

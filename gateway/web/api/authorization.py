@@ -25,8 +25,17 @@ from gateway.contract.oauth import (
     ServerMetadataView,
 )
 from gateway.contract.problems import OAuthErrorView
-from gateway.errors import GatewayError, MalformedRequest, NotFound, OAuthError, RateLimited, Unauthorized, Unavailable
-from gateway.web.bodies import json_response, read_json
+from gateway.errors import (
+    GatewayError,
+    MalformedRequest,
+    NotFound,
+    OAuthError,
+    RateLimited,
+    Unauthorized,
+    Unavailable,
+    UnknownConnectorType,
+)
+from gateway.web.bodies import json_response, read_bytes, read_json
 from gateway.web.cookies import HostCookie
 from gateway.web.keys import ACCESS, SERVICES
 from gateway.web.pages.rendering import PAGES, html_response
@@ -43,7 +52,7 @@ _MEANING = {
     "read": "Read: see everything in the workspaces' applications",
     "write": "Write: change data there, and connect applications",
 }
-_PUBLIC = {"Cache-Control": "max-age=300", "Access-Control-Allow-Origin": "*"}
+_PUBLIC = {"Cache-Control": "max-age=300"}
 _NO_STORE = {"Cache-Control": "no-store"}
 
 
@@ -59,7 +68,10 @@ async def six_tools_metadata(request: web.Request) -> web.Response:
 
 async def kind_metadata(request: web.Request) -> web.Response:
     """The metadata of the resource `/mcp/{kind}` (RFC 9728 §2)."""
-    kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    try:
+        kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
+    except UnknownConnectorType as error:
+        raise NotFound(error.detail) from error
     return _resource_metadata(request, f"/mcp/{kind.name}")
 
 
@@ -237,7 +249,7 @@ class _Form:
         if request.content_type != "application/x-www-form-urlencoded":
             raise MalformedRequest("the body must be application/x-www-form-urlencoded")
         try:
-            text = (await request.read()).decode()
+            text = (await read_bytes(request)).decode()
             fields = MultiDict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
             browser = _BROWSER.secret(request)
             if browser is None or any("\x00" in value for value in fields.values()):
@@ -305,7 +317,7 @@ ROUTES: tuple[Route, ...] = (
         "Metadata of the resource /mcp (RFC 9728)",
         "Agents",
         response=ResourceMetadataView,
-        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        sends={200: ("Cache-Control",)},
         is_open=True,
     ),
     Route(
@@ -315,7 +327,7 @@ ROUTES: tuple[Route, ...] = (
         "Metadata of the resource /mcp (RFC 9728)",
         "Agents",
         response=ResourceMetadataView,
-        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        sends={200: ("Cache-Control",)},
         is_open=True,
     ),
     Route(
@@ -325,7 +337,7 @@ ROUTES: tuple[Route, ...] = (
         "Metadata of the resource /mcp/{kind} (RFC 9728)",
         "Agents",
         response=ResourceMetadataView,
-        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        sends={200: ("Cache-Control",)},
         is_open=True,
     ),
     Route(
@@ -335,7 +347,7 @@ ROUTES: tuple[Route, ...] = (
         "Metadata of the authorization server (RFC 8414)",
         "Agents",
         response=ServerMetadataView,
-        sends={200: ("Cache-Control", "Access-Control-Allow-Origin")},
+        sends={200: ("Cache-Control",)},
         is_open=True,
     ),
     Route(

@@ -20,16 +20,20 @@ from gateway.contract.batches import (
     received_operations,
 )
 from gateway.contract.jobs import AcceptedJobView
-from gateway.errors import BodyTooLarge, InvalidParams
+from gateway.errors import BodyTooLarge, InvalidParams, MalformedRequest
+from gateway.foundation import payloads
 from gateway.jobs.model import JobSummary
 from gateway.web.api.jobs import Text, accepted_response, chained, result_response
 from gateway.web.bodies import (
     Body,
     QueryString,
     call_headers,
+    hold_memory,
     path_id,
     read_body,
     read_query,
+    release_memory,
+    require_few_containers,
 )
 from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.web.route import ACCEPTED_HEADERS, CALL_ERRORS, CONNECTOR, Route
@@ -41,8 +45,8 @@ _LINES = ("application/x-ndjson", "application/ndjson")
 MAX_BYTES = 64 << 20
 #: maximum bytes of one line
 _MAX_LINE = 1 << 20
-#: maximum bytes of a JSON document, which is held in memory
-_MAX_JSON = 16 << 20
+#: bytes that a body of lines takes in memory: one line and the operations of one stored part
+_LINES_MEMORY = 2 << 20
 #: received bytes after which the time limit of the body starts again
 _RENEWS_AFTER = 1 << 20
 _DECODER = msgspec.json.Decoder()
@@ -96,6 +100,9 @@ class BatchQuery(QueryString):
     stop_on_error: bool | None = Field(
         None, description="of lines: whether no operation is sent after the first one that does not succeed"
     )
+    steps: bool | None = Field(
+        None, description="of lines: whether they run in order and may refer to results of earlier ones; at most 20"
+    )
     callback_url: Text | None = Field(None, description=f"of lines: {_CALLBACK}")
 
 
@@ -113,10 +120,12 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
     `read`, anything else `write`.
     """
     services, caller, headers = request.app[SERVICES], request[CALLER], call_headers(request)
+    connector_id = path_id(request, "connector_id")
+    await services.operations.batches.require_connector(caller, connector_id)
     options, limit, received, callback_url = await _received(request)
     callback = None if callback_url is None else await services.events.webhooks.callback(caller, callback_url)
     call = BatchCall(
-        connector_id=path_id(request, "connector_id"),
+        connector_id=connector_id,
         options=options,
         limit=limit,
         idempotency_key=headers.idempotency_key,
@@ -125,6 +134,7 @@ async def start_batch(request: web.Request) -> web.StreamResponse:
         callback=callback,
     )
     accepted = await services.operations.batches.accept(caller, call, received)
+    release_memory(request)
     preferences = headers.preferences
     sent = {**preferences.applied, **({} if accepted.is_new else {"Idempotency-Replayed": "true"})}
     job: JobSummary = accepted.job
@@ -141,11 +151,24 @@ async def _received(request: web.Request) -> tuple[BatchOptions, int, AsyncItera
     """The options, the maximum number of operations, the operations, and the callback URL."""
     query = read_query(request, BatchQuery)
     if request.content_type in _LINES:
-        return _options(query.concurrency, query.stop_on_error), MAX_LINES, _lines(request), query.callback_url
-    body = await read_body(request.clone(client_max_size=_MAX_JSON), BatchBody)
-    options = _options(body.concurrency or query.concurrency, body.stop_on_error or query.stop_on_error, body.steps)
+        hold_memory(request, MAX_BYTES, _LINES_MEMORY)
+        options = _options(query.concurrency, query.stop_on_error, query.steps)
+        return options, MAX_LINES, _lines(request), query.callback_url
+    body = await _document(request)
+    options = _options(
+        body.concurrency or query.concurrency,
+        body.stop_on_error or query.stop_on_error,
+        body.steps or query.steps,
+    )
     operations = received_operations(body.operations, "operations")
     return options, MAX_OPERATIONS, operations, body.callback_url or query.callback_url
+
+
+async def _document(request: web.Request) -> BatchBody:
+    try:
+        return await read_body(request, BatchBody)
+    except BodyTooLarge as error:
+        raise BodyTooLarge(f"{error.detail}; send one operation per line, as application/x-ndjson") from error
 
 
 def _options(concurrency: int | None, stop_on_error: bool | None, steps: bool | None = None) -> BatchOptions:
@@ -154,8 +177,6 @@ def _options(concurrency: int | None, stop_on_error: bool | None, steps: bool | 
 
 async def _lines(request: web.Request) -> AsyncIterator[ReceivedOperation]:
     """The operations of a body of lines, while it is received; empty lines are skipped."""
-    if (request.content_length or 0) > MAX_BYTES:
-        raise BodyTooLarge(f"the body is larger than {MAX_BYTES} bytes; split the batch")
     number, received, renewed = 0, 0, 0
     rest = b""
     async for chunk in request.content.iter_any():
@@ -178,8 +199,13 @@ async def _lines(request: web.Request) -> AsyncIterator[ReceivedOperation]:
 
 def _line(number: int, text: bytes) -> ReceivedOperation:
     where = f"line {number}"
+    if number == 1:
+        text = text.removeprefix(payloads.BYTE_ORDER_MARK)
     try:
+        require_few_containers(text)
         return ReceivedOperation(where, _DECODER.decode(text))
+    except MalformedRequest as error:
+        return ReceivedOperation(where, InvalidParams(error.detail))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         return ReceivedOperation(where, InvalidParams(f"not JSON: {error}"))
     except RecursionError:

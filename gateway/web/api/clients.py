@@ -22,9 +22,11 @@ class ChangeClient(Body):
         "callbacks": {"callback_urls": ["https://app.example.com/jobs"]},
     }
 
-    redirect_urls: list[str] = Field([], description="https URLs, which replace the current ones")
+    redirect_urls: list[str] = Field([], max_length=100, description="https URLs, which replace the current ones")
     callback_urls: list[str] = Field(
-        [], description="receivers that `callback_url` of its calls may name; they replace the current ones"
+        [],
+        max_length=100,
+        description="receivers that `callback_url` of its calls may name; they replace the current ones",
     )
 
 

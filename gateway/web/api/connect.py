@@ -73,14 +73,15 @@ async def show_connect_page(request: web.Request) -> web.Response:
     if session.status is not SessionStatus.PENDING:
         return _ended(request, session)
     chosen = request.query.get("kind") or (session.kinds[0] if len(session.kinds) == 1 else None)
+    catalog = request.app[SERVICES].catalog
     if chosen not in session.kinds:
-        catalog = request.app[SERVICES].catalog
+        served = [catalog.kinds[name].spec for name in session.kinds if name in catalog.kinds]
         kinds = [
-            {"name": name, "application": catalog.kind(name).spec.application, "title": catalog.kind(name).spec.title}
-            for name in sorted(session.kinds, key=lambda each: catalog.application_of(each).casefold())
+            {"name": spec.kind, "application": spec.application, "title": spec.title}
+            for spec in sorted(served, key=lambda spec: spec.application.casefold())
         ]
         return _page(request, session, "connect/choose.html", workspace=session.workspace_name, kinds=kinds)
-    return _form(request, session, request.app[SERVICES].catalog.kind(chosen))
+    return _form(request, session, catalog.served(chosen))
 
 
 async def send_connect_form(request: web.Request) -> web.Response:
@@ -106,7 +107,7 @@ async def finish_connect(request: web.Request) -> web.Response:
     """GET /connect/return: the redirect URL of consents that began at a link."""
     token = request.query.get("state", "")
     session, state = await request.app[SERVICES].connectors.links.finish_consent(token)
-    kind = request.app[SERVICES].catalog.kind(state.kind)
+    kind = request.app[SERVICES].catalog.served(state.kind)
     if state.status is FlowStatus.COMPLETED:
         return _done(request, session, kind, state.connector_id)
     pages = request.app[PAGES]
@@ -219,6 +220,7 @@ ROUTES: tuple[Route, ...] = (
         response=ConnectLinkView,
         answers={201: "The link, valid once"},
         sends={201: ("Location", "Cache-Control")},
+        errors=(409,),
         scope=Scope.WRITE,
         audit="connect_session.create",
         python='link = await gateway.connectors.create_link(["support-desk", "team-chat"])\nprint(link.url)',

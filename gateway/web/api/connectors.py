@@ -23,9 +23,10 @@ from gateway.contract.connectors import (
 )
 from gateway.contract.cursors import page_of, read_cursor
 from gateway.contract.jobs import DeletionView
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, UnknownConnectorType
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Catalog
+from gateway.kinds.suggestions import canonical
 from gateway.kinds.sunsets import call_sunsets, explain_refusal, sunset_headers
 from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
 from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
@@ -50,9 +51,11 @@ class CreateConnector(Body):
     connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
     name: Name | None = Field(None, description="display name; the kind's title when left out")
     credentials: dict[str, Any] = Field(
-        description="the credential fields of the kind's authentication method; never returned"
+        max_length=100, description="the credential fields of the kind's authentication method; never returned"
     )
-    environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
+    environment: dict[str, Any] = Field(
+        default_factory=dict, max_length=100, description="the kind's variables, such as subdomain"
+    )
     validate_: bool = Field(True, alias="validate", description="check the credentials at the application first")
     if_exists: Literal["create", "fail", "update"] = Field(
         "create",
@@ -72,7 +75,7 @@ class ChangeConnector(Body):
 
     name: Name | None = Field(None, description="the new display name")
     credentials: dict[str, Any] | None = Field(
-        None, description="new credentials; the old ones stay until the application has accepted these"
+        None, max_length=100, description="new credentials; the old ones stay until the application has accepted these"
     )
     status: Literal["active", "disabled"] | None = Field(None, description="`disabled` stops all calls")
 
@@ -101,7 +104,8 @@ class WorkspaceQuery(QueryString):
 
 
 def _sunset_headers(connector: Connector, catalog: Catalog) -> dict[str, str]:
-    return sunset_headers(call_sunsets(catalog.kind(connector.kind).spec, connector.auth_method))
+    kind = catalog.kinds.get(connector.kind)
+    return {} if kind is None else sunset_headers(call_sunsets(kind.spec, connector.auth_method))
 
 
 async def create_connector(request: web.Request) -> web.Response:
@@ -131,12 +135,25 @@ async def list_connectors(request: web.Request) -> ConnectorPage:
     """All matching connectors; with `limit` in pages."""
     query, caller, services = read_query(request, ConnectorQuery), request[CALLER], request.app[SERVICES]
     kinds = {kind.spec.definition_id: kind.name for kind in services.catalog}
-    kind = services.catalog.kind(query.connector_type).name if query.connector_type else None
+    kind = await _kind_named(request, query.connector_type) if query.connector_type else None
     if query.definition_id is not None:
         named = kinds.get(query.definition_id, "")
         kind = named if kind in (None, named) else ""
     selection = ConnectorSelection(workspace_name=query.workspace_name, kind=kind, status=query.status)
     return await services.connectors.change.find(caller, selection, query.cursor, query.limit)
+
+
+async def _kind_named(request: web.Request, name: str) -> str:
+    """The name of a kind, or of one that is not served but has connectors; raises UnknownConnectorType."""
+    services = request.app[SERVICES]
+    try:
+        return services.catalog.kind(name).name
+    except UnknownConnectorType:
+        if not await services.connectors.access.find(
+            request[CALLER], ConnectorSelection(kind=canonical(name)), limit=1
+        ):
+            raise
+        return canonical(name)
 
 
 async def get_connector(request: web.Request) -> web.Response:
@@ -179,6 +196,8 @@ async def check_connector(request: web.Request) -> Health:
     except GatewayError as error:
         explain_refusal(error, opened.connector.kind.spec, opened.record.auth_method)
         return Health("unhealthy", UnhealthyView(error.code, error.detail, error.retryable), error.detail)
+    if opened.connector.kind.health_check is None:
+        return Health("healthy", message="the kind has no health check, so the credentials were not tried")
     return Health("healthy")
 
 
@@ -187,7 +206,7 @@ async def inspect_connector(request: web.Request) -> InspectionView:
     caller, services = request[CALLER], request.app[SERVICES]
     connector_id = path_id(request, "connector_id")
     connector = await services.connectors.change.get(caller, connector_id)
-    kind = services.catalog.kind(connector.kind)
+    kind = services.catalog.served(connector.kind)
     operations = [
         UsableEntityView(entity, kind.actions_of(entity), spec.description)
         for entity, spec in kind.spec.entities.items()
@@ -344,6 +363,7 @@ ROUTES: tuple[Route, ...] = (
         "Inspect a connector",
         "Connectors",
         response=InspectionView,
+        errors=(409,),
         scope=Scope.READ,
         command="gateway connectors show $CONNECTOR",
         python='print(await gateway.connectors.inspect("support-desk"))',

@@ -29,6 +29,7 @@ async def context_store_status(request: web.Request) -> ContextStoreView:
     """The state of each entity's copy: number of records, last and next synchronization, last error."""
     caller, services = request[CALLER], request.app[SERVICES]
     record = await services.connectors.access.get(caller, path_id(request, "connector_id"))
+    services.catalog.served(record.kind)
     copies = await services.copy.synchronization.freshness(caller.organization_id, record.id, record.kind)
     return ContextStoreView(copies)
 
@@ -55,6 +56,7 @@ ROUTES: tuple[Route, ...] = (
         "Context store",
         response=ContextStoreView,
         answers={200: "The state of each entity's copy"},
+        errors=(409,),
         scope=Scope.READ,
         python='print(await gateway.connectors.copies("support-desk"))',
     ),

@@ -1,5 +1,6 @@
 """Discovery: kinds, their operations and the skill docs, all generated from the specs."""
 
+import asyncio
 from typing import ClassVar
 
 import msgspec
@@ -34,13 +35,15 @@ async def get_connector_type(request: web.Request) -> KindView:
     and an example.
     """
     kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
-    return msgspec.convert(kind_view(kind), KindView)
+    # In a thread, because a kind may have thousands of operations.
+    return msgspec.convert(await asyncio.to_thread(kind_view, kind), KindView)
 
 
 async def read_skill_docs(request: web.Request) -> SkillDocsView:
     """A kind's document for agents, or one section of it: params with their meanings, and examples."""
     query = read_query(request, DocsQuery)
-    document = skill_docs(request.app[SERVICES].catalog.kind(query.id), query.section)
+    kind = request.app[SERVICES].catalog.kind(query.id)
+    document = await asyncio.to_thread(skill_docs, kind, query.section)
     return msgspec.convert(document, SkillDocsView)
 
 

@@ -22,10 +22,10 @@ from gateway.upstream.http_ranges.json_chunks import ChunkRequest, chunk, empty_
 from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.http_ranges.responses import stored_reply
 from gateway.upstream.responses import OperationResult
+from gateway.web.admission.load_shedding import LIMITS
 from gateway.web.bodies import QueryString, envelope, path_id, read_query
 from gateway.web.keys import CALLER, SERVICES
 from gateway.web.route import CALL_ERRORS, CONNECTOR, FILE_MEDIA, FILE_SENDS, RANGE_HEADERS, Route
-from gateway.web.server.admission.load_shedding import LIMITS
 from gateway.web.streaming import caller_present, send
 
 
@@ -108,9 +108,11 @@ async def _stream(request: web.Request, call: OperationCall) -> web.StreamRespon
 
 
 async def _chunk(request: web.Request, call: OperationCall) -> web.Response:
-    """One chunk of the file, as JSON in the envelope of every operation."""
-    started = time.monotonic()
-    chunk_request = ChunkRequest.of(call.params)
+    """One chunk of the file, as JSON in the envelope of every operation; `Range` is the same as `range_header`."""
+    started, stated = time.monotonic(), call.params.get("range_header")
+    RangeRequest.of(request.headers, range_header=stated if isinstance(stated, str) else None)  # they must not differ
+    given = {"range_header": request.headers["Range"]} if "Range" in request.headers else {}
+    chunk_request = ChunkRequest.of({**call.params, **given})
     file_call = replace(call, params={**file_params(call.params), "range_header": chunk_request.range_header})
     range_request = RangeRequest.of({}, range_header=chunk_request.range_header)
     try:

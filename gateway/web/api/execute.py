@@ -12,6 +12,7 @@ from gateway.access.identity.model import id_text
 from gateway.contract.answers import Answer
 from gateway.contract.exports import FileFormat
 from gateway.contract.jobs import AcceptedJobView
+from gateway.errors import NotCached
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.response_cache import Freshness
@@ -20,7 +21,7 @@ from gateway.upstream.field_selection import FieldSelection
 from gateway.web.api.downloads import download
 from gateway.web.api.jobs import Text, accepted_response, chained
 from gateway.web.bodies import Body, CallHeaders, call_headers, envelope, path_id, read_body
-from gateway.web.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID, SERVICES
+from gateway.web.keys import AUDIT, CALLER, ENDS_WITH_CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.web.route import (
     ACCEPTED_HEADERS,
     CALL_ERRORS,
@@ -39,7 +40,9 @@ MAX_FIELDS = 500
 class OutputBody(Body):
     """A file of all records of a list or search."""
 
-    file: FileFormat = Field(description="ndjson, or csv with `select_fields` as its columns", strict=False)
+    file: FileFormat = Field(
+        description="ndjson, or csv with `select_fields` as its columns; csv-bom for Excel", strict=False
+    )
 
 
 class ExecuteBody(Body):
@@ -97,8 +100,8 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
     request is sent; a 422 names every fault and has a valid call as `example`.
 
     `result` is the records of a list or search, or the record of a get, create or update. `next` is the params of
-    the call for the next page, null on the last page; `incomplete` says why the application does not return the
-    remaining records. With `dry_run` nothing is sent, and `result` is the requests.
+    the call for the next page, null on the last page; `incomplete` says why records are missing or may be missing
+    and what to do, and null is then not the end. With `dry_run` nothing is sent, and `result` is the requests.
 
     With `Prefer: respond-async` the call becomes a job at once, with `Prefer: wait=N` after N seconds; bulk updates
     are always jobs. With `output` a job collects all pages of a list or search into a file, which is its result.
@@ -118,9 +121,12 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
         requests = await use_case.dry_run(request[CALLER], call)
         return Answer(result=requests, meta=None, dry_run=True)
     if body.output is not None:
+        if call.freshness is not None and call.freshness.only_if_cached:
+            raise NotCached("a file of all records is never cached; leave out only-if-cached to ask the application")
         exported = await services.operations.exports.start(request[CALLER], call)
         return _answered(request, call, exported, {**headers.preferences.applied})
     if body.action == SEARCH_ACTION:
+        request[ENDS_WITH_CALLER] = True
         done = await services.operations.copy_search.search(request[CALLER], call)
         return envelope(request, id_text(call.connector_id), done.answer, done.took_ms)
     if body.action == DOWNLOAD and (call.token_hash is not None or not call.respond_async):

@@ -1,5 +1,6 @@
 """Hooks: callers create and delete them; applications send notices to their URLs."""
 
+import logging
 import time
 from typing import Annotated, ClassVar
 
@@ -8,14 +9,13 @@ from pydantic import Field
 
 from gateway.access.identity.model import Scope, id_of
 from gateway.contract.hooks import HookView, NoticeAnswer
-from gateway.errors import Forbidden
-from gateway.foundation.telemetry.metrics import NOTICE_SECONDS
+from gateway.errors import BodyTooLarge, Forbidden
+from gateway.foundation.telemetry.metrics import NOTICE_SECONDS, NOTICES
 from gateway.web.bodies import Body, json_response, path_id, read_body, read_bytes
 from gateway.web.keys import ACCESS, CALLER, SERVICES
 from gateway.web.route import CONNECTOR, Route
 
-#: maximum bytes of a notice
-MAX_NOTICE = 2**20
+log = logging.getLogger(__name__)
 
 
 class CreateHook(Body):
@@ -62,10 +62,16 @@ async def receive_notice(request: web.Request) -> web.Response:
     services, started = request.app[SERVICES], time.perf_counter()
     try:
         hook = await services.copy.notices.find(id_of(request.match_info["hook_id"]))
-        max_size = min(MAX_NOTICE, request.client_max_size)
-        body = await read_bytes(request.clone(client_max_size=max_size))
+        body = await read_bytes(request.clone(client_max_size=services.settings.max_notice_bytes))
         query = request.rel_url.raw_query_string
         receipt = await services.copy.notices.receive(hook, request.method, query, request.headers, body)
+    except BodyTooLarge:
+        NOTICES.add(hook.kind, "too_large")
+        log.warning(
+            "a notice was refused: it is larger than GATEWAY_MAX_NOTICE_BYTES",
+            extra={"connector_id": str(hook.connector_id), "kind": hook.kind},
+        )
+        raise
     except Forbidden:
         await request.app[ACCESS].attempts.require("notices to hooks", request.remote or "")
         raise

@@ -65,7 +65,7 @@ class JobQuery(QueryString):
     EXAMPLE: ClassVar = {"limit": 20}
 
     status: Annotated[list[JobStatus] | None, BeforeValidator(split_at_commas)] = Field(
-        None, description="only those with one of these statuses, separated by commas"
+        None, max_length=50, description="only those with one of these statuses, separated by commas"
     )
     connector_id: UUID | None = Field(None, description="only those of this connector")
     workspace_name: Text | None = Field(None, description="only those of this workspace's connectors")

@@ -1,6 +1,7 @@
 """POST /mcp: the Model Context Protocol, with tools for every operation of the caller's organization."""
 
 import asyncio
+import re
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
@@ -10,10 +11,10 @@ from pydantic import Field
 
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.contract.oauth import JsonRpcRequest, JsonRpcResponse
-from gateway.errors import Forbidden
+from gateway.errors import FieldError, Forbidden, InvalidParams
 from gateway.foundation.aio.remembered import Remembered
 from gateway.web.bodies import QueryString, read_query
-from gateway.web.keys import ACCESS, CALLER, INDEX, SERVICES
+from gateway.web.keys import ACCESS, CALLER, INDEX, ORIGINS, SERVICES
 from gateway.web.route import Route
 
 if TYPE_CHECKING:
@@ -21,7 +22,11 @@ if TYPE_CHECKING:
 
 #: created at the first request, because the protocol's models are a quarter of a front end's memory
 ENDPOINT: web.AppKey[Remembered["McpEndpoint"]] = web.AppKey("mcp_endpoint")
-ORIGINS = web.AppKey("mcp_origins", frozenset[str])
+
+
+#: maximum patterns of `tools`
+MAX_PATTERNS = 50
+_STARS = re.compile(r"\*+")
 
 
 class KindQuery(QueryString):
@@ -34,7 +39,9 @@ class McpQuery(KindQuery):
     """The tools, and the connectors that they use."""
 
     tools: str | None = Field(
-        None, max_length=2000, description="patterns such as team-chat.*.list, separated by commas; `*` is any text"
+        None,
+        max_length=2000,
+        description="patterns such as team-chat.*.list, separated by commas, at most 50; `*` is any text",
     )
 
 
@@ -47,7 +54,7 @@ def set_up_mcp(app: web.Application) -> None:
 
 async def _endpoint(app: web.Application) -> "McpEndpoint":
     endpoint = await asyncio.to_thread(_loaded)
-    return endpoint(app[SERVICES], await app[INDEX](), app[ACCESS])
+    return endpoint(app[SERVICES], app[INDEX], app[ACCESS])
 
 
 def _loaded() -> "type[McpEndpoint]":
@@ -61,7 +68,16 @@ async def mcp(request: web.Request) -> web.StreamResponse:
     `?tools=` a tool for each operation that matches one of the patterns, separated by commas.
     """
     query = read_query(request, McpQuery)
-    return await _answer(request, query, None if query.tools is None else tuple(query.tools.split(",")))
+    return await _answer(request, query, None if query.tools is None else patterns_of(query.tools))
+
+
+def patterns_of(text: str) -> tuple[str, ...]:
+    """The different patterns; raises InvalidParams for more than `MAX_PATTERNS`, since each is matched by each name."""
+    patterns = tuple(dict.fromkeys(_STARS.sub("*", pattern) for pattern in text.split(",")))
+    if len(patterns) > MAX_PATTERNS:
+        message = f"tools has {len(patterns)} patterns; send at most {MAX_PATTERNS}"
+        raise InvalidParams(faults=[FieldError("/tools", "tools", "too_many", message)])
+    return patterns
 
 
 async def mcp_of_kind(request: web.Request) -> web.StreamResponse:

@@ -6,29 +6,29 @@ from aiohttp import web
 from gateway.access.services import AccessServices
 from gateway.agents.mcp import http
 from gateway.agents.mcp.request_state import RequestStates
-from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedEvents, HostedJobs
+from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedEvents, HostedJobs, Index
 from gateway.agents.tools.server import Servers
 from gateway.foundation.telemetry import tracing
-from gateway.kinds.find.index import OperationIndex
 from gateway.run.services import Services
+from gateway.web.admission.load_shedding import LIMITS
+from gateway.web.bodies import read_bytes, require_few_containers
 from gateway.web.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID
-from gateway.web.server.admission.load_shedding import LIMITS
 
 
 class McpEndpoint:
     """The MCP servers with the tools of this process."""
 
-    def __init__(self, services: Services, operations: OperationIndex, access: AccessServices) -> None:
+    def __init__(self, services: Services, index: Index, access: AccessServices) -> None:
         states = RequestStates(access.request_seals)
-        self._servers = Servers(
-            HostedBackend(services, operations), HostedJobs(services), states, HostedEvents(services)
-        )
+        self._servers = Servers(HostedBackend(services, index), HostedJobs(services), states, HostedEvents(services))
 
     async def answer(self, request: web.Request, patterns: tuple[str, ...] | None) -> web.StreamResponse:
         """The response to one POST: with the six tools, or with a tool for each operation that matches a pattern."""
         server = self._servers.general if patterns is None else self._servers.of_operations(patterns)
+        raw = await read_bytes(request)
+        require_few_containers(raw)
         try:
-            document = msgspec.json.decode(await request.read())
+            document = msgspec.json.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return http.parse_error()
         _continue_trace(document)

@@ -51,7 +51,9 @@ class InitiateOAuth(Body):
         max_length=2000, description="where the browser returns to: one of the client's redirect URLs"
     )
     name: Name | None = Field(None, description="display name; the kind's title when left out")
-    environment: dict[str, Any] = Field(default_factory=dict, description="the kind's variables, such as subdomain")
+    environment: dict[str, Any] = Field(
+        default_factory=dict, max_length=100, description="the kind's variables, such as subdomain"
+    )
     scopes: list[str] | None = Field(None, max_length=100, description="the kind's default scopes when left out")
     connector_id: Annotated[UUID, Field(strict=False)] | None = Field(
         None, description="the existing connector to authorize again"
@@ -250,7 +252,7 @@ ROUTES: tuple[Route, ...] = (
         "OAuth",
         body=PutOAuthApp,
         response=AppView,
-        scope=Scope.WRITE,
+        scope=Scope.ADMIN,
         audit="oauth_app.put",
         command="gateway apps set team-chat --client-id acme-agents",
         python='print(await gateway.apps.set("team-chat", "acme-agents", client_secret))',
@@ -273,7 +275,7 @@ ROUTES: tuple[Route, ...] = (
         "Use the platform's OAuth app again",
         "OAuth",
         answers={204: "The next consent uses the platform's app"},
-        scope=Scope.WRITE,
+        scope=Scope.ADMIN,
         audit="oauth_app.delete",
         command="gateway apps delete support-desk",
         python='await gateway.apps.delete("support-desk")',

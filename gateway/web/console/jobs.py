@@ -17,6 +17,7 @@ from gateway.contract.gateway_state import RequestSelection
 from gateway.contract.jobs import JobStatus
 from gateway.contract.policies import Surface
 from gateway.errors import GatewayError, NotFound
+from gateway.foundation import payloads
 from gateway.foundation.telemetry.logs import without_secrets
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
@@ -216,7 +217,7 @@ async def _first_records(job: JobSummary, result: JobResult | None) -> tuple[lis
         return await _not_succeeded(result)
     records: list[Any] = []
     async for line in results.records(result.head, result.lines):
-        records += [msgspec.json.decode(each) for each in line.splitlines() if each.strip()]
+        records += [payloads.value(each) for each in line.splitlines() if each.strip()]
         if len(records) > _RECORDS:
             break
     if len(records) == 1 and isinstance(records[0], dict) and isinstance(records[0].get("results"), list):

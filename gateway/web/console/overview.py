@@ -128,7 +128,9 @@ async def health(request: web.Request) -> web.Response:
         request,
         "health.html",
         active="health",
-        checks=organization_checks(readiness.checks, in_progress),
+        checks=organization_checks(
+            readiness.checks, in_progress, await services.connectors.access.count(request[CALLER])
+        ),
         in_progress=in_progress,
         copies=[
             (copy, CLOCK.now() - timedelta(seconds=copy.lag))

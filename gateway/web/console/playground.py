@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-import msgspec
 from aiohttp import web
 
 from gateway.access.identity.model import id_of
 from gateway.contract.connectors import Connector
 from gateway.contract.policies import Surface
 from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
+from gateway.foundation import payloads
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.find.entries import OperationEntry, entry_of
@@ -26,7 +26,7 @@ from gateway.web.keys import AUDIT, CALLER, INDEX, REQUEST_ID, SERVICES
 #: maximum operations in the list, and maximum characters of a response on the page
 _LIMIT, _SHOWN = 8, 20_000
 _EXECUTE = "/api/v1/integrations/connectors/{connector_id}/execute"
-_NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "rows", "next"))
+_NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "rows", "next", "incomplete"))
 
 
 async def show_playground(request: web.Request) -> web.Response:
@@ -100,7 +100,7 @@ async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> 
         if isinstance(done, Accepted):
             return see_other(f"/console/jobs/{done.job.id}")
         outcome = done
-    document = msgspec.json.decode(msgspec.json.encode(outcome.answer.result))
+    document = payloads.value(outcome.answer.result)
     records = document.get("data", document) if isinstance(document, dict) else document
     columns, rows = table_of(records if isinstance(records, list) else [records])
     return {
@@ -109,6 +109,7 @@ async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> 
         "rows": rows,
         "answer": _pretty(document)[:_SHOWN],
         "next": _pretty(outcome.answer.next) if outcome.answer.next else None,
+        "incomplete": outcome.answer.incomplete,
     }
 
 

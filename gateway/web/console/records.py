@@ -8,16 +8,15 @@ from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
-import msgspec
 from aiohttp import web
 from msgspec.structs import replace
 
 from gateway.access.audit.log import EntryFilter
-from gateway.access.identity.model import id_of
 from gateway.contract.connectors import Connector
 from gateway.contract.members import moment
 from gateway.contract.policies import Surface
-from gateway.errors import GatewayError, InvalidParams
+from gateway.errors import GatewayError, InvalidParams, NotFound
+from gateway.foundation import payloads
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.search_operators import CONDITIONS, Operator
 from gateway.operations.call import OperationCall
@@ -66,7 +65,7 @@ async def export_search(request: web.Request) -> web.Response:
         raise InvalidParams("choose a connector and an entity to search")
     call = replace(search.call, params={**search.call.params, "limit": _MAX_RECORDS})
     done = await request.app[SERVICES].operations.copy_search.search(request[CALLER], call)
-    records = msgspec.json.decode(msgspec.json.encode(done.answer.result))["data"]
+    records = payloads.value(done.answer.result)["data"]
     columns, rows = table_of(records, max_columns=_MAX_COLUMNS)
     return csv_response(f"{search.entity}.csv", columns, rows)
 
@@ -86,10 +85,15 @@ class _Search:
 
 
 async def _search_of(request: web.Request) -> _Search:
-    query = request.query
-    records = await connectors_to_choose(request, id_of(query.get("connector")))
-    record = next((each for each in records if each.id == query.get("connector")), next(iter(records), None))
-    kind = None if record is None else request.app[SERVICES].catalog.kind(record.kind)
+    query, chosen_id = request.query, query_id(request, "connector")
+    records = await connectors_to_choose(request, chosen_id)
+    if chosen_id is None:
+        record = next(iter(records), None)
+    else:
+        record = next((each for each in records if each.id == str(chosen_id)), None)
+        if record is None:
+            raise NotFound("there is no such connector")
+    kind = None if record is None else request.app[SERVICES].catalog.kinds.get(record.kind)
     searched = {
         name: sorted(entity.search.fields)
         for name, entity in (kind.spec.entities.items() if kind else ())
@@ -137,7 +141,7 @@ async def _result(request: web.Request, call: OperationCall) -> dict[str, Any]:
         done = await request.app[SERVICES].operations.copy_search.search(request[CALLER], call)
     except GatewayError as error:
         return {"columns": [], "rows": [], "documents": [], "meta": None, "error": error.detail}
-    document = msgspec.json.decode(msgspec.json.encode(done.answer.result))
+    document = payloads.value(done.answer.result)
     columns, rows = table_of(document["data"])
     documents = [json.dumps(record, indent=2, ensure_ascii=False) for record in document["data"]]
     return {"columns": columns, "rows": rows, "documents": documents, "meta": document["meta"], "error": None}

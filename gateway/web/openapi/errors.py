@@ -32,6 +32,7 @@ MEANINGS = {
     422: "Invalid params",
     424: "The connector must be authorized again",
     429: "Rate limited",
+    431: "Request header fields too large",
     500: "A bug of the gateway",
     502: "The application failed",
     503: "Temporarily unavailable",
@@ -44,7 +45,7 @@ FORM_ERRORS = {
     413: "Body too large",
     429: "Too many wrong secrets",
 }
-_OF_ALL = {400, 405, 415, 429, 500, 503}
+_OF_ALL = {400, 405, 415, 429, 431, 500, 503}
 _REQUEST_ID = "5e1f0c3d"
 
 

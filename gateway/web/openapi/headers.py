@@ -8,6 +8,7 @@ from typing import Any
 from gateway.contract.members import ID
 from gateway.web.bodies import MAX_WAIT
 from gateway.web.route import Route
+from gateway.web.server.cors import shared_headers
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _SECONDS: dict[str, Any] = {"type": "integer", "minimum": 0}
@@ -112,7 +113,8 @@ _ANSWER: dict[str, tuple[str, dict[str, Any]]] = {
     "Pragma": ("`no-cache` (RFC 6749).", _TEXT),
     "Vary": ("The request header that selected the response.", _TEXT),
     "Referrer-Policy": ("`no-referrer`: the URL contains secrets.", _TEXT),
-    "Access-Control-Allow-Origin": ("`*`: pages of any origin may read the response.", _TEXT),
+    "Access-Control-Allow-Origin": ("The origin of GATEWAY_MCP_ORIGINS that may read the response, or `*`.", _TEXT),
+    "Access-Control-Expose-Headers": ("The headers that a page may read.", _TEXT),
     "X-Accel-Buffering": ("`no`: proxies must not buffer events.", _TEXT),
 }
 
@@ -126,6 +128,8 @@ _OF_ERRORS: dict[int, tuple[str, ...]] = {
     503: ("Retry-After",),
 }
 _ALWAYS = ("X-Request-Id", "X-Content-Type-Options")
+#: headers of responses that pages of other origins may read
+_SHARED = ("Access-Control-Allow-Origin", "Access-Control-Expose-Headers", "Vary")
 _READ_ALWAYS = ("X-Request-Id", "traceparent", "tracestate")
 
 
@@ -138,12 +142,14 @@ def header_parameters(route: Route) -> list[dict[str, Any]]:
 def response_headers(route: Route, status: int) -> dict[str, Any]:
     """The headers that a response of the operation may have."""
     limits = () if route.is_open else ("RateLimit", "RateLimit-Policy")
-    return _headers((*_ALWAYS, *limits, *route.sends.get(status, ()), *_OF_ERRORS.get(status, ())))
+    shared = _SHARED if shared_headers(route.path, "", frozenset()) else ()
+    return _headers((*_ALWAYS, *limits, *route.sends.get(status, ()), *_OF_ERRORS.get(status, ()), *shared))
 
 
 def error_headers(status: int) -> dict[str, Any]:
     """The headers that an error of any operation may have."""
-    return _headers((*_ALWAYS, "RateLimit", "RateLimit-Policy", "Idempotency-Replayed", *_OF_ERRORS.get(status, ())))
+    limits = ("RateLimit", "RateLimit-Policy")
+    return _headers((*_ALWAYS, *limits, "Idempotency-Replayed", *_OF_ERRORS.get(status, ()), *_SHARED))
 
 
 def _parameter(name: str) -> dict[str, Any]:

@@ -14,14 +14,15 @@ from secrets import token_hex
 from typing import Any, cast
 
 from aiohttp import StreamReader, web
+from aiohttp.http_exceptions import BadHttpMessage, LineTooLong
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
 from aiohttp.web_server import Server
 
-from gateway.errors import InternalError, MalformedRequest, Unavailable
+from gateway.errors import GatewayError, HeadersTooLarge, InternalError, MalformedRequest, Unavailable
+from gateway.web.admission.load_shedding import LOAD_SHEDDING, LoadShedding
 from gateway.web.errors import problem_response
-from gateway.web.keys import STREAM
-from gateway.web.server.admission.load_shedding import LOAD_SHEDDING, LoadShedding
+from gateway.web.keys import ENDS_WITH_CALLER, STREAM
 from gateway.web.streaming import abort
 
 log = logging.getLogger(__name__)
@@ -69,7 +70,8 @@ class GuardedRunner(web.AppRunner):
 
     def __init__(self, app: web.Application, limits: ConnectionLimits, **options: Any) -> None:
         options.setdefault("keepalive_timeout", KEEP_ALIVE)
-        # Bodies are not decompressed: a megabyte can expand to a gigabyte, and the sender may have no token.
+        # Bodies are not decompressed: a megabyte can expand to a gigabyte, and the sender may have no token. A handler
+        # that may change something continues when its caller disconnects; `connection_lost` cancels the others.
         options |= {"auto_decompress": False, "lingering_time": _LINGER, "handler_cancellation": False}
         super().__init__(app, access_log=None, **options)
         self._limits = limits
@@ -108,7 +110,10 @@ class _GuardedProtocol(RequestHandler):
         for limit in (self._head_limit, self._body_limit):
             if limit is not None:
                 limit.cancel()
+        request, handling = self._current_request, self._task_handler
         super().connection_lost(exc)
+        if request is not None and handling is not None and request.get(ENDS_WITH_CALLER):
+            handling.cancel()
 
     def close(self) -> None:
         """Close the connection once no request is in progress or in transit.
@@ -203,17 +208,27 @@ class _GuardedProtocol(RequestHandler):
         if self.transport is None and isinstance(exc, ConnectionError):
             raise exc  # the caller disconnected in the middle of the body, so no response can be sent
         if status == 400:
-            error: MalformedRequest | InternalError = MalformedRequest(
-                "the request is not valid HTTP/1.1, or one of its lines or its head is too long"
-            )
+            error: GatewayError = _refusal(exc)
             log.info("refused a malformed request", extra={"reason": type(exc).__name__})
         else:
             error = InternalError()
             log.error("a request failed outside the application", exc_info=exc)
-        response = problem_response(error, token_hex(16))
+        request_id = token_hex(16)
+        response = problem_response(error, request_id)
+        response.headers["X-Request-Id"] = request_id
         response.headers["Server"] = "gateway"  # replaces aiohttp's value, which contains versions
         response.force_close()
         return response
+
+
+def _refusal(exc: BaseException | None) -> GatewayError:
+    """The error for a head that aiohttp's parser refuses."""
+    # Of a line that is too long, the parser names the beginning: of the target as a bytearray, of a header as bytes.
+    if isinstance(exc, LineTooLong) and not isinstance(exc.args[0], bytearray):
+        return HeadersTooLarge("a header of the request is longer than 8190 bytes; in a browser, delete its cookies")
+    if isinstance(exc, BadHttpMessage) and exc.message == "Too many headers received":
+        return HeadersTooLarge("the request has too many headers")
+    return MalformedRequest("the request is not valid HTTP/1.1, or its first line is too long")
 
 
 def extend_body_limit(request: BaseRequest) -> None:

@@ -8,7 +8,7 @@ from functools import cache
 from random import getrandbits
 
 from aiohttp import web
-from aiohttp.hdrs import CONTENT_ENCODING, SERVER
+from aiohttp.hdrs import CONTENT_ENCODING, ORIGIN, SERVER
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 from multidict import istr
@@ -23,14 +23,27 @@ from gateway.errors import (
 )
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REQUEST_SECONDS, REQUESTS
-from gateway.web.bodies import UnknownId, json_response
+from gateway.web.admission.load_shedding import LIMITS, Limits, Slot
+from gateway.web.bodies import UnknownId, json_response, release_memory
 from gateway.web.errors import code_of, from_http, problem_response
-from gateway.web.keys import ACCESS, AUDIT, CALLER, IS_DRAINING, RATE_HEADERS, REQUEST_ID, ROUTE_OF, SERVICES, STREAM
+from gateway.web.keys import (
+    ACCESS,
+    AUDIT,
+    CALLER,
+    ENDS_WITH_CALLER,
+    IS_DRAINING,
+    ORIGINS,
+    RATE_HEADERS,
+    REQUEST_ID,
+    ROUTE_OF,
+    SERVICES,
+    STREAM,
+)
 from gateway.web.pages.rendering import PAGES, html_response
 from gateway.web.pages.sign_in import SignInRequired, sign_in_response
 from gateway.web.route import Route
-from gateway.web.server.admission.load_shedding import LIMITS, Limits, Slot
 from gateway.web.server.authentication import by_token
+from gateway.web.server.cors import preflight_headers, shared_headers
 from gateway.web.streaming import abort
 from gateway.web.unknown_ids import explained
 
@@ -39,6 +52,7 @@ bugs = logging.getLogger(__name__)
 
 #: headers of every request and response, as `istr`, because multidict lowercases a plain text at each look-up
 _REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organization-Id"), istr("X-Content-Type-Options")
+_WELL_KNOWN = "/.well-known/"
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: path variables that name the target of a change, beside the connector
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
@@ -63,7 +77,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
             _permit(request, route, entry, caller)
         with span:
             try:
-                answered: web.StreamResponse | Struct = await handler(request)
+                answered: web.StreamResponse | Struct = _preflight(request) or await handler(request)
             except UnknownId as error:
                 raise await explained(request, error) from error
         response = json_response(answered) if isinstance(answered, Struct) else answered
@@ -86,6 +100,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     finally:
         if slot is not None:
             slot.release()
+        release_memory(request)
         _record(
             request,
             services.logs.audit,
@@ -110,8 +125,18 @@ async def set_common_headers(request: web.Request, response: web.StreamResponse)
     headers[_REQUEST_ID] = request.get(REQUEST_ID) or _new_id()
     headers[_NO_SNIFF] = "nosniff"
     headers.pop(SERVER, None)
+    if (origin := request.headers.get(ORIGIN)) is not None:
+        headers.update(shared_headers(request.path, origin, request.app[ORIGINS]))
     if not isinstance(response, web.Response):
         request[STREAM] = response
+
+
+def _preflight(request: web.Request) -> web.Response | None:
+    """The response to a preflight request of a page that may call the path; None for every other request."""
+    if request.method != "OPTIONS":
+        return None
+    headers = preflight_headers(request.path, request.headers, request.app[ORIGINS])
+    return web.Response(status=204, headers=headers) if headers else None
 
 
 def _new_id() -> str:
@@ -139,9 +164,9 @@ async def _admit(request: web.Request, route: Route | None, limits: Limits) -> t
     """
     if CONTENT_ENCODING in request.headers:
         raise UnsupportedEncoding("encoded request bodies are not supported; send the request without Content-Encoding")
-    # Only the matched route decides: another route may match the decoded path. A 405 needs no token, because the
-    # contract is public.
-    is_open = route.is_open if route else isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed)
+    # Only the matched route decides: another route may match the decoded path. A 405 and a 404 of metadata need no
+    # token, because the contract is public.
+    is_open = route.is_open if route else _is_refused_openly(request)
     if is_open:
         return None, None if route is None or route.is_probe else limits.tokenless.acquire(request.remote)
     authenticate = by_token if route is None or route.authenticate is None else route.authenticate
@@ -155,6 +180,14 @@ async def _admit(request: web.Request, route: Route | None, limits: Limits) -> t
     return caller, limits.requests.acquire(caller.organization_id)
 
 
+def _is_refused_openly(request: web.Request) -> bool:
+    """Whether a request without a route is refused without a token.
+
+    Hosts look for metadata at several paths (RFC 8414 §3.1, RFC 9728 §3.1), and take a 401 for a protected resource.
+    """
+    return isinstance(request.match_info.http_exception, web.HTTPMethodNotAllowed) or _WELL_KNOWN in request.path
+
+
 def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Caller | None) -> None:
     """Complete the audit entry, so that a refusal is recorded too, and check the scope; raises InsufficientScope."""
     if entry is not None:
@@ -162,6 +195,8 @@ def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Cal
         entry.target = request.match_info.get(_target_of(route.path))
         if caller is not None:
             entry.organization_id, entry.actor = caller.organization_id, caller.client.id
+    if caller is not None and route.method == "GET" and route.audit is None:
+        request[ENDS_WITH_CALLER] = True
     if route.scope is not None and caller is not None:
         caller.require(route.scope)
     if route.is_page and "\x00" in request.query_string:
@@ -227,7 +262,7 @@ def _record(
     path = "none" if resource is None else resource.canonical
     REQUESTS.add("none" if resource is None else request.method, path, str(status))
     REQUEST_SECONDS.observe(seconds, path)
-    if log.isEnabledFor(logging.INFO):
+    if log.isEnabledFor(logging.INFO) and _is_logged(request, status):
         fields = {
             "method": request.method,
             "route": path,
@@ -238,6 +273,12 @@ def _record(
         if status >= 400:
             fields["error"] = outcome
         log.info("request", extra=fields)
+
+
+def _is_logged(request: web.Request, status: int) -> bool:
+    """Whether the access log has the request: of the successful ones a share, which is chosen at random."""
+    settings = request.app[SERVICES].settings
+    return settings.access_log and (status >= 400 or getrandbits(32) < settings.access_log_share * 2**32)
 
 
 def _outcome_of(status: int) -> str:

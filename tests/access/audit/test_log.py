@@ -1,12 +1,15 @@
 """The audit log on a real PostgreSQL: every entry arrives as it was noted, whatever callers wrote."""
 
+import stat
+from pathlib import Path
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
-from gateway.access.audit.log import Audit, Entry, prune_audit
+from gateway.access.audit.log import Audit, Entry, EntryFilter, prune_audit
 from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.db.batch_writer import Spool, rows_of
 from gateway.foundation.db.pool import Database
 from gateway.foundation.telemetry.metrics import BACKGROUND_FAILURES
 from tests.harness.databases import refusing
@@ -17,6 +20,14 @@ def ended(what: str, organization_id: UUID, intent: str | None = None) -> Entry:
     entry = Entry(what=what, organization_id=organization_id, intent=intent)
     assert entry.end("succeeded", "request-1", 3)
     return entry
+
+
+def rows(organization_id: UUID, *names: str) -> bytes:
+    """A batch as it is saved in a file."""
+    entries = [ended(name, organization_id) for name in names]
+    for entry in entries:
+        entry.at = CLOCK.unix_time()
+    return rows_of(entries).encode()
 
 
 @pytest.mark.parametrize("entry", [Entry(what=None, organization_id=uuid4()), Entry(what="tickets.list")])
@@ -108,3 +119,73 @@ async def test_entries_are_deleted_after_their_retention_and_nothing_else_can_de
     with pytest.raises(asyncpg.InsufficientPrivilegeError):
         async with database.system() as connection:
             await connection.execute("DELETE FROM audit")
+
+
+async def test_an_intent_is_shown_as_unknown_until_its_settlement_is_stored(database: Database):
+    organization_id, audit = uuid4(), Audit(database)
+    settlement = Entry(
+        what="tickets.create",
+        organization_id=organization_id,
+        actor=uuid4(),
+        connector_id=uuid4(),
+        changed=["ticket.subject"],
+    )
+    async with audit.writing():
+        audit.note(settlement.intent_of(uuid4()))
+    under_way = await audit.find(organization_id)
+    found = await audit.find(organization_id, EntryFilter(outcome="unknown"))
+
+    settlement.settle("succeeded")
+    async with audit.writing():
+        audit.note(settlement)
+        audit.note(settlement)
+
+    assert [entry.outcome for entry in under_way] == [entry.outcome for entry in found] == ["unknown"]
+    assert [entry.outcome for entry in await audit.find(organization_id)] == ["succeeded"]
+    assert await audit.find(organization_id, EntryFilter(outcome="unknown")) == []
+
+
+async def test_entries_left_in_a_file_are_stored_once_even_if_it_is_read_twice(database: Database, tmp_path: Path):
+    organization_id = uuid4()
+    identify = {"call_id": str(uuid4())}
+    Spool(tmp_path, lambda row: {**identify, **row}).save(rows(organization_id, "tickets.get"))
+    [left] = tmp_path.glob("*.json")
+    again = left.read_bytes()
+
+    async with Audit(database, tmp_path).writing():
+        pass
+    left.write_bytes(again)
+    async with Audit(database, tmp_path).writing():
+        pass
+
+    assert [entry.what for entry in await Audit(database).find(organization_id)] == ["tickets.get"]
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_file_that_has_no_entries_is_set_aside_and_holds_up_no_other(database: Database, tmp_path: Path):
+    organization_id = uuid4()
+    (tmp_path / "0.json").write_text("half a fi")
+    Spool(tmp_path, dict).save(rows(organization_id, "tickets.get"))
+
+    async with Audit(database, tmp_path).writing() as audit:
+        audit.note(ended("tickets.list", organization_id))
+
+    assert len(await Audit(database).find(organization_id)) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["0.unreadable"]
+
+
+async def test_what_postgresql_does_not_take_at_the_end_is_saved_for_its_owner_only_and_said(
+    database: Database, database_url: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    organization_id, spool = uuid4(), tmp_path / "audit"
+    async with refusing(database_url, "INSERT ON audit", "53100"):
+        async with Audit(database, spool).writing() as audit:
+            audit.note(ended("tickets.get", organization_id))
+        [saved] = spool.iterdir()
+        modes = [stat.S_IMODE(path.stat().st_mode) for path in (spool, saved)]
+    async with Audit(database, spool).writing():
+        pass
+
+    assert modes == [0o700, 0o600]
+    assert any("1 rows are saved in" in record.message for record in caplog.records)
+    assert len(await Audit(database).find(organization_id)) == 1

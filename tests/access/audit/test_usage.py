@@ -122,3 +122,31 @@ async def test_counts_are_kept_as_long_as_an_answer_can_ask_for_them(database: D
     month = await Audit(database).usage(organization_id, datetime.now(UTC) - timedelta(days=31), 86_400)
     assert [tuple(row) for row in oldest] == [(10, 3), (60, 15), (600, 32)]
     assert sum(point.calls for point in month) == pytest.approx(31.5 * 24 * 60, abs=12 * 60)
+
+
+async def test_a_write_and_a_job_count_as_one_call(database: Database):
+    organization_id = uuid4()
+    write, job = (
+        Entry(what="tickets.create", organization_id=organization_id),
+        Entry(what="tickets.create", organization_id=organization_id),
+    )
+    end = Entry(
+        what="tickets.create",
+        organization_id=organization_id,
+        call_id=uuid4(),
+        entry_kind="settlement",
+        outcome="failed",
+    )
+    async with Audit(database).writing() as audit:
+        audit.note(write.intent_of(uuid4()))
+        write.settle("upstream_rejected")
+        audit.note(write)
+        audit.count(write)
+        job.accept(uuid4())
+        job.end("accepted", "request-1", 3)
+        audit.note(job)
+        audit.note(end)
+
+    [point] = await called(database, organization_id, 3600)
+
+    assert (point.calls, point.errors) == (2, 1)

@@ -16,6 +16,8 @@ FUTURE = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2030-01-01"}}
         ("tools/list", META, "2026-07-28", "2026-07-28"),
         ("tools/list", {}, "2025-11-25", "2025-11-25"),
         ("tools/list", {}, "2025-06-18", "2025-06-18"),
+        ("tools/list", {}, "2025-03-26", "2025-03-26"),
+        ("tools/list", {}, None, "2025-03-26"),
         ("initialize", {}, None, "2025-11-25"),
     ],
 )
@@ -34,7 +36,6 @@ def test_the_version_of_a_request_is_that_of_header_and_body(method, params, hea
         (FUTURE, "2030-01-01", UNSUPPORTED),
         ({}, "2024-11-05", UNSUPPORTED),
         ({}, "2026-07-28", INVALID),
-        ({}, None, MISMATCH),
     ],
 )
 def test_a_version_that_is_not_supported_or_differs_is_refused(params, header, code):

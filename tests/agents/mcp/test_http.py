@@ -50,6 +50,19 @@ async def test_a_client_of_an_earlier_version_is_served_without_a_session(raw, v
     assert {"resultType", "ttlMs", "cacheScope", "_meta"} & listed.result.keys() == set()
 
 
+async def test_a_client_of_the_version_without_a_version_header_is_served(raw):
+    hello = message(
+        "initialize", protocolVersion="2025-03-26", capabilities={}, clientInfo={"name": "c", "version": "1"}
+    )
+    headers = {**LEGACY, "MCP-Protocol-Version": None}
+    started = await raw("", body=hello, headers=headers)
+    listed = await raw("", body=message("tools/list"), headers=headers)
+
+    assert started.result["protocolVersion"] == "2025-03-26"
+    assert listed.result["tools"]
+    validate_server_result("tools/list", "2025-03-26", listed.result)
+
+
 async def test_an_unsupported_older_version_is_answered_with_a_supported_one(raw):
     hello = message(
         "initialize", protocolVersion="2024-11-05", capabilities={}, clientInfo={"name": "c", "version": "1"}

@@ -118,10 +118,11 @@ def test_the_hint_after_shortened_records_reads_everything():
     [
         ({"next": {"per_page": 2, "page": 2}}, {"next": {"per_page": 2, "page": 2}}),
         ({"incomplete": "the application lists no more"}, {"incomplete": "the application lists no more"}),
+        ({"next": {"page": 2}, "incomplete": "one is null"}, {"next": {"page": 2}, "incomplete": "one is null"}),
         ({}, {}),
     ],
 )
-def test_a_page_has_the_next_params_or_the_reason_for_being_incomplete(members, expected):
+def test_a_page_has_the_next_params_and_the_reason_for_being_incomplete(members, expected):
     assert answers.continuation(OperationResult(result=msgspec.Raw(b"[]"), is_page=True, **members)) == expected
 
 

@@ -3,6 +3,8 @@
 import pytest
 
 from gateway.agents.tools.operation_tools import matches
+from gateway.errors import InvalidParams
+from gateway.web.api.mcp import MAX_PATTERNS, patterns_of
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,22 @@ def test_only_a_star_matches_any_text(pattern: str, name: str, is_match: bool):
 
 def test_a_pattern_with_many_stars_takes_linear_time():
     assert not matches("a" * 200, "*a" * 10_000 + "b")
+
+
+@pytest.mark.parametrize(
+    ("text", "patterns"),
+    [
+        ("*" * 2000, ("*",)),
+        ("*z," * 666, ("*z", "")),
+        ("a.*,b.**,a.*", ("a.*", "b.*")),
+        ("", ("",)),
+    ],
+)
+def test_patterns_are_collapsed_and_each_is_matched_once(text: str, patterns: tuple[str, ...]):
+    assert patterns_of(text) == patterns
+
+
+def test_the_number_of_patterns_is_bounded():
+    assert len(patterns_of(",".join(f"a{number}" for number in range(MAX_PATTERNS)))) == MAX_PATTERNS
+    with pytest.raises(InvalidParams, match="at most 50"):
+        patterns_of(",".join(f"a{number}" for number in range(MAX_PATTERNS + 1)))

@@ -155,7 +155,7 @@ def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -
                 vault=vault,
                 identity=identity,
                 connectors=connectors,
-                access=ConnectorAccess(connectors, identity),
+                access=ConnectorAccess(connectors, identity, catalog),
                 upstreams=upstreams,
                 platform=platform,
                 base_url=BASE_URL,

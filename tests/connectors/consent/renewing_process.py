@@ -39,7 +39,7 @@ async def main(database_url: str, origin: str, organization_id: str, connector_i
             vault=vault,
             identity=identity,
             connectors=connectors,
-            access=ConnectorAccess(connectors, identity),
+            access=ConnectorAccess(connectors, identity, catalog),
             upstreams=Upstreams(transport, overrides),
             platform=platform,
             base_url="https://gateway.example",

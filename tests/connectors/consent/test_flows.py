@@ -14,6 +14,7 @@ from gateway.contract.oauth import ConsentRequest, FlowStatus
 from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.foundation.db.pruning import prune
 from tests.connectors.consent.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
+from tests.harness.waiting import eventually
 
 WISH = ConsentRequest(workspace_name="w", connector_type="work-management", redirect_url=REDIRECT)
 KINDS = {
@@ -233,6 +234,38 @@ async def test_an_answer_that_was_cut_off_ends_as_failed(world: World) -> None:
     state = await world.oauth.flows.state(world.caller, started.flow_id)
 
     assert (state.status, state.error) == (FlowStatus.FAILED, "server_error")
+
+
+async def test_a_consent_whose_process_died_ends_as_failed_before_it_expires_and_stays_so(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    world.server.open.clear()
+    exchanging = asyncio.create_task(world.came_back(started.consent_url))
+    await eventually(lambda: world.server.token_requests)
+    under_way = await world.oauth.flows.state(world.caller, started.flow_id)
+    await world.sql("UPDATE oauth_flows SET used_at = now() - interval '61 seconds' WHERE id = $1", started.flow_id)
+
+    failed = await world.oauth.flows.state(world.caller, started.flow_id)
+    world.server.open.set()
+    redirected = await exchanging
+    after = await world.oauth.flows.state(world.caller, started.flow_id)
+
+    assert (under_way.status, failed.status, failed.error) == (FlowStatus.PENDING, FlowStatus.FAILED, "server_error")
+    assert redirected is not None
+    assert redirected.connector is None
+    assert (after.status, await _connectors(world)) == (FlowStatus.FAILED, 0)
+
+
+async def test_a_consent_for_a_kind_that_is_not_served_any_more_ends_with_the_reason(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    async with world.database.system() as connection:
+        await connection.execute("UPDATE oauth_flows SET kind = 'gone' WHERE id = $1", started.flow_id)
+
+    redirected = await world.came_back(started.consent_url)
+
+    assert redirected is not None
+    answer = _query(redirected.url)
+    assert answer["error"] == "server_error"
+    assert answer["error_description"].startswith("the kind gone is not served")
 
 
 async def test_a_state_of_a_disabled_client_is_refused(world: World) -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from gateway.context_store.notices.model import Hook
 from gateway.context_store.notices.notice import NoticedChange
-from gateway.context_store.notices.store import HookStore
+from gateway.context_store.notices.store import PRUNE_CHANGES, HookStore
 from gateway.context_store.sync import schedule
 from gateway.errors import Unavailable
+from gateway.foundation.db.pruning import prune
 from gateway.foundation.vault.vault import Vault, parse_keys
 from tests.harness.catalog import shipped_catalog
 from tests.harness.processes import KEYS
@@ -165,3 +166,13 @@ async def test_many_records_and_a_notice_without_one_make_the_entity_due(store, 
 
     assert (count, (await due_in())["tickets"] <= 0) == (1, True)
     assert [each.ids for each in taken] == [{"users": ["3"]}]
+
+
+async def test_changes_that_nothing_reads_are_deleted_after_a_week(database, store, hook, sql):
+    await store.store(hook, b"1", [NoticedChange("unknown"), NoticedChange("tickets", "1")])
+    await sql("UPDATE inbound_changes SET noticed_at = now() - interval '8 days' WHERE entity = 'unknown'")
+
+    await prune(database, PRUNE_CHANGES)
+
+    left = await sql("SELECT entity FROM inbound_changes WHERE connector_id = $1", hook.connector_id)
+    assert [row["entity"] for row in left] == ["tickets"]

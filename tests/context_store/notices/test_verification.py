@@ -5,10 +5,11 @@ import hashlib
 import hmac
 from datetime import UTC, datetime, timedelta
 
+import msgspec
 import pytest
 from multidict import CIMultiDict
 
-from gateway.context_store.notices.notice import Notice, changes_of
+from gateway.context_store.notices.notice import MAX_RECORDS, Notice, NoticedChange, changes_of
 from gateway.context_store.notices.verification import delivery_digest
 from tests.harness.catalog import shipped_catalog
 
@@ -256,3 +257,15 @@ ABOUT = {
 def test_a_notice_is_about_the_entities_of_its_type_and_the_records_that_it_names(kind, body, changes):
     headers = {"Sentry-Hook-Resource": "issue", "X-Shopify-Topic": "refunds/create"}
     assert changes_of(shipped(kind), Notice("POST", URL, headers, body.encode())) == changes
+
+
+def test_a_notice_of_very_many_records_is_about_their_entity():
+    spec = shipped("crm-records")
+    assert spec is not None
+
+    def notice(count: int) -> Notice:
+        events = [{"subscriptionType": "contact.creation", "objectId": number} for number in range(count)]
+        return Notice("POST", URL, {}, msgspec.json.encode(events))
+
+    assert len(changes_of(spec, notice(MAX_RECORDS))) == MAX_RECORDS
+    assert changes_of(spec, notice(MAX_RECORDS + 1)) == [NoticedChange("contacts")]

@@ -1,4 +1,4 @@
-"""Migrations: each applied once, whoever starts at the same time, and refused by nobody who runs."""
+"""Migrations: each applied once, whoever starts at the same time; a database of another history is refused."""
 
 import asyncio
 import re
@@ -7,9 +7,21 @@ from pathlib import Path
 import asyncpg
 import pytest
 
-from gateway.foundation.db.migrate import migrate, pending, shipped_migrations
-from tests.harness.command_line import invoked
+from gateway.foundation.db.migrate import (
+    Applied,
+    Migration,
+    SchemaError,
+    migrate,
+    missing_of,
+    pending,
+    shipped_migrations,
+)
+from gateway.run.monitoring.health_checks import CheckStatus, of_postgres
+from gateway.settings import Settings
+from tests.harness.command_line import invoked, ran, started
 from tests.harness.databases import created_database, url_of
+from tests.harness.postgres_relay import postgres_relay
+from tests.harness.processes import KEYS, bare_environment, free_port
 
 #: what an older version that still runs would stumble over; such a change waits for the release after next
 CONTRACTING = re.compile(r"\b(DROP\s+(TABLE|COLUMN)|RENAME\s+(TO|COLUMN)|ALTER\s+COLUMN\s+\w+\s+TYPE)\b", re.IGNORECASE)
@@ -28,10 +40,202 @@ async def applied(url: str) -> list[tuple[int, str]]:
     return [tuple(row) for row in rows]
 
 
-def test_migrations_are_numbered_without_repeat():
-    numbers = [migration.number for migration in shipped_migrations()]
+#: number, name and hash of every migration
+RECORDED = (Path(__file__).parent / "migrations.txt").read_text("utf-8").splitlines()
+ONE, TWO, THREE = (Migration(number, name, name) for number, name in ((1, "one"), (2, "two"), (3, "three")))
 
-    assert numbers == sorted(set(numbers))
+# Everything that migrations create, in words that compare.
+SCHEMA = """
+    SELECT format('column %s.%s %s %s %s', attrelid::regclass, attname, format_type(atttypid, atttypmod), attnotnull,
+                  pg_get_expr(adbin, adrelid))
+    FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
+    LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+    WHERE relnamespace = 'public'::regnamespace AND attnum > 0 AND NOT attisdropped
+    UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = 'public'
+    UNION ALL SELECT format('%s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid))
+    FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+    UNION ALL SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prokind = 'f'
+    UNION ALL SELECT pg_get_triggerdef(oid) FROM pg_trigger WHERE NOT tgisinternal
+    UNION ALL SELECT format('%s %s %s %s', tablename, policyname, qual, with_check) FROM pg_policies
+    UNION ALL SELECT format('%s %s', oid::regclass, relacl) FROM pg_class WHERE relnamespace = 'public'::regnamespace
+    ORDER BY 1
+"""
+
+
+async def schema_of(url: str) -> list[str]:
+    connection = await asyncpg.connect(url)
+    rows = await connection.fetch(SCHEMA)
+    await connection.close()
+    return [row[0] for row in rows]
+
+
+async def executed(url: str, *statements: str) -> None:
+    connection = await asyncpg.connect(url)
+    for statement in statements:
+        await connection.execute(statement)
+    await connection.close()
+
+
+def test_migrations_are_only_added():
+    """Databases exist that have these: none is renumbered, renamed or edited."""
+    shipped = [f"{migration} {migration.hash}" for migration in shipped_migrations()]
+
+    assert [line for line in RECORDED if line not in shipped] == []
+    assert [line for line in shipped if line not in RECORDED] == [], (
+        "add these lines to tests/foundation/db/migrations.txt"
+    )
+
+
+@pytest.mark.parametrize("count", range(1, len(RECORDED)))
+async def test_every_earlier_schema_becomes_that_of_a_new_database(empty_database: str, database_url: str, count: int):
+    await executed(
+        empty_database,
+        "CREATE TABLE migrations (number integer PRIMARY KEY, name text NOT NULL, "
+        "applied_at timestamptz NOT NULL DEFAULT now())",
+    )
+    for migration in shipped_migrations()[:count]:
+        record = f"INSERT INTO migrations (number, name) VALUES ({migration.number}, '{migration.name}')"
+        await executed(empty_database, migration.sql, record)
+
+    await migrate(empty_database)
+
+    assert await schema_of(empty_database) == await schema_of(database_url)
+    assert await recorded(empty_database) == RECORDED
+
+
+async def recorded(url: str) -> list[str]:
+    connection = await asyncpg.connect(url)
+    rows = await connection.fetch("SELECT number, name, hash FROM migrations ORDER BY number")
+    await connection.close()
+    return [f"{number:04d} {name} {hash_}" for number, name, hash_ in rows]
+
+
+@pytest.mark.parametrize(
+    ("applied", "missing"),
+    [
+        ([], [ONE, TWO]),
+        ([Applied(1, "one", ONE.hash, "1.4.0")], [TWO]),
+        ([Applied(1, "one")], [TWO]),
+        ([Applied(2, "two", TWO.hash)], [ONE]),
+        ([Applied(1, "one"), Applied(2, "two"), Applied(3, "three", "of a newer minor", "1.9.0")], []),
+    ],
+)
+def test_migrations_that_are_not_applied_are_missing(applied, missing):
+    assert missing_of(applied, [ONE, TWO], "1.4.2") == missing
+
+
+@pytest.mark.parametrize(
+    ("applied", "message"),
+    [
+        (Applied(1, "first"), "its migration 0001 is first, that of version 1.4.2 is one; set GATEWAY_DATABASE_URL"),
+        (Applied(1, "one", TWO.hash), "its migration 0001 one had other statements than that of version 1.4.2"),
+        (Applied(3, "three"), "version 1.4.2 has no migration 0003 three; set GATEWAY_DATABASE_URL"),
+        (Applied(3, "three", None, "2.0.0"), "install version 2.0.0 or later"),
+    ],
+)
+def test_a_schema_of_another_history_is_refused(applied, message):
+    with pytest.raises(SchemaError, match=message):
+        missing_of([applied], [ONE, TWO], "1.4.2")
+
+
+OTHER_HISTORIES = {
+    "is agents, that of version": "UPDATE migrations SET name = 'agents' WHERE number = 5",
+    "had other statements": "UPDATE migrations SET hash = 'of other statements' WHERE number = 5",
+    "has no migration 9000 later": "INSERT INTO migrations (number, name) VALUES (9000, 'later')",
+    "install version 99.0.0 or later": (
+        "INSERT INTO migrations (number, name, version) VALUES (9000, 'later', '99.0.0')"
+    ),
+    "another application": "ALTER TABLE migrations RENAME COLUMN number TO batch",
+}
+
+
+@pytest.fixture
+async def own_database(postgres_url: str, migrated_database: str):
+    async with created_database(postgres_url, migrated_database) as name:
+        yield url_of(postgres_url, name)
+
+
+@pytest.mark.parametrize(("words", "statement"), OTHER_HISTORIES.items())
+async def test_commands_refuse_a_schema_of_another_history_and_change_nothing(
+    own_database: str, tmp_path: Path, words: str, statement: str
+):
+    await executed(own_database, statement)
+    before = await schema_of(own_database)
+    environment = {"GATEWAY_DATABASE_URL": own_database}
+
+    ended = [
+        await invoked("migrate", *options, environment=environment, directory=tmp_path) for options in ([], ["--check"])
+    ]
+    checks = {each.what: each async for each in of_postgres(Settings(database_url=own_database))}
+
+    for each in ended:
+        assert each.code == 2
+        assert words in each.err
+        assert each.err.count("\n") == 1
+    assert checks["schema"].status is CheckStatus.FAILED
+    assert words in checks["schema"].message
+    assert await schema_of(own_database) == before
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("role", ["serve", "worker"])
+async def test_processes_refuse_a_schema_that_is_not_theirs(own_database: str, tmp_path: Path, role: str):
+    environment = process_environment(own_database)
+
+    await executed(own_database, "DELETE FROM migrations WHERE number = 13")
+    older = await ran(role, environment=environment, directory=tmp_path)
+    await executed(own_database, OTHER_HISTORIES["is agents, that of version"])
+    other = await ran(role, environment=environment, directory=tmp_path)
+
+    assert older.code == other.code == 2
+    assert (
+        "has an older schema, without the migration 0013 token_resources of this version; run `gateway migrate`"
+        in older.err
+    )
+    assert "its migration 0005 is agents" in other.err
+
+
+@pytest.mark.processes
+async def test_a_process_that_started_without_postgres_stops_at_a_schema_that_is_not_its_own(
+    own_database: str, tmp_path: Path
+):
+    await executed(own_database, OTHER_HISTORIES["is agents, that of version"])
+    async with postgres_relay(own_database) as relay:
+        relay.is_open = False
+        process = await started("serve", environment=process_environment(relay.url), directory=tmp_path)
+        assert process.stderr is not None
+        while b"listening" not in (line := await process.stderr.readline()):
+            assert line
+        relay.is_open = True
+        _, err = await process.communicate()
+
+    assert process.returncode == 0
+    assert b"the process stops: PostgreSQL has a schema of another history" in err
+
+
+@pytest.mark.processes
+async def test_a_process_starts_on_the_schema_of_a_newer_minor_version(own_database: str, tmp_path: Path):
+    newer = "INSERT INTO migrations SELECT 9000, 'later', now(), 'hash', version FROM migrations WHERE number = 1"
+    await executed(own_database, newer)
+
+    process = await started("serve", environment=process_environment(own_database), directory=tmp_path)
+    assert process.stderr is not None
+    while b"listening" not in (line := await process.stderr.readline()):
+        assert line
+    process.terminate()
+    await process.communicate()
+
+    assert process.returncode == 0
+
+
+def process_environment(database_url: str) -> dict[str, str]:
+    return {
+        **bare_environment(),
+        "GATEWAY_DATABASE_URL": database_url,
+        "GATEWAY_REDIS_URL": f"redis://127.0.0.1:{free_port()}/0",
+        "GATEWAY_ENCRYPTION_KEYS": KEYS,
+        "GATEWAY_BIND": f"127.0.0.1:{free_port()}",
+    }
 
 
 @pytest.mark.parametrize("migration", shipped_migrations(), ids=lambda migration: migration.name)
@@ -63,7 +267,9 @@ async def test_a_migration_that_fails_leaves_nothing_of_itself(empty_database: s
     connection = await asyncpg.connect(empty_database)
     await connection.execute("CREATE TABLE clients (in_the_way integer)")
 
-    with pytest.raises(asyncpg.DuplicateTableError):
+    with pytest.raises(
+        SchemaError, match='that the migration 0001 identity creates \\(relation "clients" already exists'
+    ):
         await migrate(empty_database)
 
     assert await connection.fetchval("SELECT to_regclass('organizations')") is None

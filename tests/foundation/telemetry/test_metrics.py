@@ -6,12 +6,14 @@ from gateway.foundation.db.pool import Database
 from gateway.foundation.telemetry import metrics
 from gateway.foundation.telemetry.metrics import REGISTRY, Counter, Gauge, Histogram
 from gateway.run.monitoring.prometheus import PrometheusExporter
+from tests.harness.catalog import shipped_catalog
 
 
 async def scraped(database: Database) -> dict[str, dict[tuple[tuple[str, str], ...], float]]:
     """The samples by name and labels."""
     samples: dict[str, dict[tuple[tuple[str, str], ...], float]] = {}
-    for family in text_string_to_metric_families((await PrometheusExporter(database).text()).decode()):
+    text = (await PrometheusExporter(database, shipped_catalog()).text()).decode()
+    for family in text_string_to_metric_families(text):
         for sample in family.samples:
             samples.setdefault(sample.name, {})[tuple(sorted(sample.labels.items()))] = sample.value
     return samples
@@ -84,7 +86,7 @@ async def test_a_scrape_has_counters_histograms_connections_and_the_shared_stati
 
 async def test_a_scrape_answers_also_while_postgresql_is_unavailable(database_url: str):
     async with Database.open(database_url, size=1) as pool:
-        exporter = PrometheusExporter(pool)
+        exporter = PrometheusExporter(pool, shipped_catalog())
     text = await exporter.text()
 
     assert b"gateway_event_loop_lag_seconds" in text

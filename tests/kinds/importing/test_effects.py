@@ -16,6 +16,9 @@ EFFECTS = [
     ("post", "/saved_searches", "searchSaved", "write"),
     ("put", "/incidents/{id}/merge", "mergeIncidents", "write"),
     ("put", "/invitations/{id}", "resendInvitation", "write"),
+    ("put", "/sites/{id}/rollback", "rollbackSite", "write"),
+    ("put", "/charges/{id}", "updateCharge", "idempotent"),
+    ("put", "/split_tests/{id}", "updateSplitTest", "idempotent"),
 ]
 
 
@@ -36,7 +39,7 @@ def test_the_summary_determines_the_effect_if_the_id_only_repeats_method_and_pat
         == "write"
     )
     odd = {"operationId": "get_odd", "summary": "Cancels the order", "responses": answer(RECORD)}
-    assert "GET /odd" not in imported({"/odd": {"get": odd}}).names
+    assert imported({"/odd": {"get": odd}}).entities["odd"]["actions"]["get"]["effect"] == "write"
 
 
 def test_a_merge_patch_is_idempotent():
@@ -46,24 +49,58 @@ def test_a_merge_patch_is_idempotent():
 
 
 @pytest.mark.parametrize("name", ["deleteShipment", "sendReminder", "revoke_token", "triggerRun"])
-def test_a_get_whose_name_says_that_it_changes_something_needs_a_person(name):
+def test_a_get_whose_name_says_that_it_changes_something_is_a_write(name):
     made = imported({"/odd": {"get": {"operationId": name, "responses": answer(RECORD)}}})
 
-    assert "GET /odd" not in made.names
-    assert "a GET whose name says that it changes something" in reasons(made)
+    assert made.entities["odd"]["actions"]["get"]["effect"] == "write"
+    assert "a GET whose name says that it changes something is mapped as a write" in reasons(made)
 
 
 @pytest.mark.parametrize("method", ["stepCompleted", "stepFailed", "open"])
 def test_a_get_of_a_named_method_is_a_read_only_if_its_name_says_so(method):
     made = imported({f"/flows.{method}": {"get": {"operationId": f"flows_{method}", "responses": answer(RECORD)}}})
 
-    assert f"GET /flows.{method}" not in made.names
+    entity, name = made.names[f"GET /flows.{method}"].split(".")
+    assert made.entities[entity]["actions"][name]["effect"] == "write"
 
 
-def test_a_get_whose_path_ends_with_a_changing_verb_needs_a_person_whatever_its_name():
-    made = imported({"/session/logout": {"get": {"operationId": "getLogout", "responses": answer(RECORD)}}})
+def test_a_get_whose_path_ends_with_a_changing_verb_is_a_write_whatever_its_name():
+    assert action("get", "/session/logout", operationId="getLogout")["effect"] == "write"
 
-    assert "GET /session/logout" not in made.names
+
+def test_a_get_whose_summary_says_that_it_reads_is_a_read():
+    assert (
+        action("get", "/keys", operationId="KeysController_jsonWebKeySet", summary="Get the keys")["effect"] == "read"
+    )
+
+
+@pytest.mark.parametrize("name", ["openIdConfiguration", "OpenIDConfiguration", "getOpenApi"])
+def test_a_word_is_matched_as_a_whole(name):
+    assert action("get", "/odd", operationId=name)["effect"] == "read"
+
+
+SAID = [
+    ("Edits and sends the contract", "", "write"),
+    ("Update a member", "Invites a user to the team.", "write"),
+    ("Save the plan", "The customer will be charged at once.", "write"),
+    ("Update the balance", "Deducts the amount from the balance.", "write"),
+    ("Change a post", "Changes the post and publish it to all channels.", "write"),
+    ("Set the agent", "Notifies the previous agent.", "write"),
+    (
+        "Update a charge",
+        "To update a charge, send a PUT request to this URL with the fields in the request body.",
+        "idempotent",
+    ),
+    ("Replace the list of payment requests", "All requests are replaced.", "idempotent"),
+]
+
+
+@pytest.mark.parametrize(("summary", "description", "effect"), SAID)
+@pytest.mark.parametrize("method", ["put", "post"])
+def test_what_the_words_say_is_done_each_time_is_never_idempotent(method, summary, description, effect):
+    found = action(method, "/things/{id}", summary=summary, description=description)["effect"]
+
+    assert found == (effect if method == "put" else "write")
 
 
 def test_a_post_that_is_mapped_as_a_read_is_reported():

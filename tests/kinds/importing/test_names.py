@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.kinds.importing.names import singular
 from tests.kinds.importing.documents import RECORD, answer, imported, listed, reasons
 
 ITEMS = {"get": {"operationId": "listItems", "responses": listed()}}
@@ -78,3 +79,34 @@ def test_equal_names_get_ancestors_versions_or_params_and_are_reported():
 
 def test_names_do_not_depend_on_the_order_of_the_document():
     assert imported(dict(reversed(CLASHES.items()))).names == imported(CLASHES).names
+
+
+SINGULARS = {
+    "companies": "company", "addresses": "address", "statuses": "status", "status": "status", "aws": "aws",
+    "series": "series", "analyses": "analysis", "boxes": "box", "caches": "cache", "aws_accounts": "aws_account",
+    "children": "child", "meta": "meta", "quota": "quota", "criteria": "criterion",
+    "business": "business", "sms": "sms", "vms": "vm", "media": "media", "aliases": "alias", "kubernetes": "kubernetes",
+    "licenses": "license", "indices": "index", "bus": "bus", "data": "data",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("plural", "singular_form"), SINGULARS.items())
+def test_the_singular_of_a_name(plural, singular_form):
+    assert singular(plural) == singular_form
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "name"),
+    [
+        ("post", "/shipments/{id}/delete", "shipments.delete"),
+        ("post", "/shipments/delete", "shipments.delete"),
+        ("put", "/shipments/{id}/labels/remove", "shipment_labels.delete"),
+        ("post", "/deleteUser", "user.delete"),
+        ("get", "/shipments/{id}/destroy", "shipments.delete"),
+        ("post", "/users.delete", "users.delete"),
+    ],
+)
+def test_verbs_of_deletion_are_delete(method, path, name):
+    made = imported({path: {method: {"responses": answer(RECORD)}}})
+
+    assert made.names[f"{method.upper()} {path}"] == name

@@ -49,6 +49,16 @@ def test_the_members_of_an_object_in_the_query_become_params():
     assert set(action("get", "/things", parameters=[parameter])["params"]) == {"since", "until"}
 
 
+def test_a_part_of_an_object_does_not_clash_with_a_parameter_of_its_name():
+    deep = {**query("created", **members(after={"type": "string"})), "style": "deepObject"}
+    sort = query("sort", **members(created={"type": "string"}, name={"type": "string"}))
+    params = action("get", "/things", parameters=[sort, deep, query("created[after]")])["params"]
+
+    assert {name: schema.get("style") for name, schema in params.items()} == {
+        "name": None, "created": "deepObject", "created_after": None,
+    }  # fmt: skip
+
+
 def test_a_default_is_described_and_not_sent_unless_it_is_the_page_size():
     parameters = [query("sort", type="string", default="name"), query("page", type="integer", default=1)]
     listing = action(
@@ -164,7 +174,7 @@ def test_all_of_is_merged():
         ("head", {}, "the spec language has no HEAD"),
         ("get", {"requestBody": body(RECORD)}, "a GET with a required body"),
         ("get", {"parameters": [COOKIE]}, "the spec language has no params in cookies"),
-        ("post", {"responses": {"200": {"content": {"text/html": {}}}}}, "a write whose response is not JSON"),
+        ("put", {"responses": {"200": {"content": {"text/html": {}}}}}, "a write whose response is not JSON"),
     ],
 )  # fmt: skip
 def test_an_operation_that_the_spec_language_cannot_express_needs_a_person(method, operation, reason):
@@ -178,3 +188,19 @@ def test_a_query_in_the_path_is_constant_and_a_fragment_is_not_sent():
     made = action("get", "/things?view=all#all_things")
 
     assert (made["request"], made["constant_query"]) == ("GET /things", {"view": "all"})
+
+
+@pytest.mark.parametrize("schema", [{"type": "boolean"}, {"type": "integer"}])
+@pytest.mark.parametrize("content_type", ["application/json", "text/json", "application/vnd.parcels+json"])
+def test_a_body_may_be_a_json_boolean_or_number(schema, content_type):
+    made = action("put", "/things/{id}/state", requestBody=body(schema, content_type))
+
+    assert made["request_body"] == "body"
+    assert made["params"]["body"]["type"] == schema["type"]
+
+
+def test_a_required_param_with_a_default_is_sent_without_being_asked_for():
+    made = action("get", "/things", parameters=[{**query("version", type="string", default="2"), "required": True}])
+
+    assert "required" not in made
+    assert made["params"]["version"]["default"] == "2"

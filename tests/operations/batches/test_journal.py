@@ -50,6 +50,7 @@ def test_a_job_is_open_while_a_write_is_in_flight_and_needs_closing_until_all_ha
     effects = Effects.of(journal.document())
     assert (effects.is_open, effects.needs_closing) == (True, True)
     assert effects.summary == "1 of 3 operations done"
+    assert effects.result == {"total": 3, "succeeded": 1, "failed": 0, "unknown": 1, "skipped": 1}
 
     for index in (1, 2):
         journal.finish(index, ItemStatus.UNKNOWN)

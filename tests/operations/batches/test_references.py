@@ -1,18 +1,38 @@
 """References between steps: what is wrong with them before anything is sent, and the values that take their place."""
 
+import time
+from itertools import islice
+from typing import Any
+
+import msgspec
 import pytest
 
-from gateway.errors import FieldError
+from gateway.errors import MAX_FAULTS, FieldError
 from gateway.operations.batches.references import (
     MissingValue,
     faults_of,
-    filled,
     filled_params,
     references,
+    source_of,
+    values_of,
     without_references,
 )
+from gateway.operations.batches.step_values import MAX_KEPT, StepValues
 
 RESULTS = {"a": {"id": 7, "tags": ["x", {"name": "y"}], "owner": {"id": 3}}, "list": [{"id": 1}], "r": {"result": 5}}
+
+
+def filled(params: dict[str, Any], results: dict[str, Any] = RESULTS) -> dict[str, Any]:
+    """The params with the values of these results."""
+    named = [reference for _, reference in references(params)]
+    values: dict[str, msgspec.Raw] = {}
+    for step, result in results.items():
+        values |= values_of(encoded(result), (reference for reference in named if source_of(reference) == step))
+    return filled_params(params, values)
+
+
+def encoded(value: object) -> msgspec.Raw:
+    return msgspec.Raw(msgspec.json.encode(value))
 
 
 @pytest.mark.parametrize(
@@ -29,18 +49,18 @@ RESULTS = {"a": {"id": 7, "tags": ["x", {"name": "y"}], "owner": {"id": 3}}, "li
     ],
 )
 def test_a_reference_is_a_path_into_the_result_of_its_step(reference, value):
-    assert filled({"ids": [{"$from": reference}], "n": 1}, RESULTS) == {"ids": [value], "n": 1}
+    assert filled({"ids": [{"$from": reference}], "n": 1}) == {"ids": [value], "n": 1}
 
 
 def test_params_may_be_a_reference_to_an_object():
-    assert filled_params({"$from": "a.owner"}, RESULTS) == {"id": 3}
-    assert filled_params({"id": {"$from": "a.id"}}, RESULTS) == {"id": 7}
+    assert filled({"$from": "a.owner"}) == {"id": 3}
+    assert filled({"id": {"$from": "a.id"}}) == {"id": 7}
 
 
 @pytest.mark.parametrize("reference", ["a.id", "a.tags", "list.result"])
 def test_params_that_are_a_reference_to_something_else_are_refused(reference):
     with pytest.raises(MissingValue, match="not an object"):
-        filled_params({"$from": reference}, RESULTS)
+        filled({"$from": reference})
 
 
 @pytest.mark.parametrize(
@@ -48,7 +68,7 @@ def test_params_that_are_a_reference_to_something_else_are_refused(reference):
 )
 def test_a_path_that_is_not_there_is_named(reference):
     with pytest.raises(MissingValue, match=reference.replace(".", r"\.")):
-        filled({"$from": reference}, RESULTS)
+        filled({"$from": reference})
 
 
 @pytest.mark.parametrize(
@@ -71,9 +91,30 @@ def test_a_reference_to_nothing_is_a_fault(value, text):
 def test_many_references_to_a_large_value_are_refused(path: str):
     results = {"a": {"text": "x" * 1_000_000}}
 
-    assert filled_params({"texts": [{"$from": path}] * 30}, results)["texts"][-1] == results["a"]["text"]
+    assert filled({"texts": [{"$from": path}] * 30}, results)["texts"][-1] == results["a"]["text"]
     with pytest.raises(MissingValue, match="exceed 32 MiB"):
-        filled_params({"texts": [{"$from": path}] * 40}, results)
+        filled({"texts": [{"$from": path}] * 40}, results)
+
+
+def test_a_long_name_is_not_copied_for_every_value_below_it():
+    """Quadratic: 500 KB times 100,000 items would take minutes and gigabytes."""
+    params = {"x" * 500_000: [{"id": number} for number in range(100_000)] + [{"$from": "a.id"}]}
+    started = time.process_time()
+
+    assert [reference for _, reference in references(params)] == ["a.id"]
+    assert without_references([FieldError("/params", "", "type", "")], params) == []
+    assert time.process_time() - started < 1
+
+
+def test_of_many_references_to_unknown_steps_the_first_are_compared_with_the_known_ids():
+    known = [f"{'ab' * 45}{number}" for number in range(19)]
+    params = {"ids": [{"$from": f"{'ba' * 95}{number}.id"} for number in range(20_000)]}
+    started = time.process_time()
+
+    faults = list(islice(faults_of(params, known), MAX_FAULTS))
+
+    assert len(faults) == MAX_FAULTS
+    assert time.process_time() - started < 0.1
 
 
 def test_an_object_with_more_members_is_no_reference():
@@ -96,3 +137,45 @@ def test_faults_that_references_explain_are_left_out(pointer, code, is_left):
     fault = FieldError(pointer, "", code, "")
 
     assert without_references([fault], params) == ([fault] if is_left else [])
+
+
+def step_values(params: dict[str, Any], **results: object) -> StepValues:
+    """The values that a job keeps of these results for a step with these params."""
+    kept = StepValues()
+    kept.expect(params)
+    for step, result in results.items():
+        kept.keep(step, encoded(result))
+    return kept
+
+
+def test_only_the_values_that_steps_refer_to_are_kept():
+    params = {"id": {"$from": "a.id"}}
+    kept = step_values(params, a={"id": 7, "text": "x" * 1_000_000}, b={"id": "y" * 1_000_000})
+
+    assert kept.filled(params) == {"id": 7}
+    assert sum(len(memoryview(value)) for value in kept._values.values()) == 1
+
+
+def test_the_values_of_a_job_are_bounded():
+    params = {"texts": [{"$from": "a.text"}, {"$from": "b.text"}]}
+    half = MAX_KEPT // 2
+
+    assert step_values(params, a={"text": "x" * (half - 2)}, b={"text": "x" * (half - 2)}).filled(params)
+    with pytest.raises(MissingValue, match="exceed 8 MiB"):
+        step_values(params, a={"text": "x" * half}, b={"text": "x" * half}).filled(params)
+
+
+def test_a_step_whose_source_did_not_succeed_is_known():
+    params = {"ids": [{"$from": "a.id"}, {"$from": "b.id"}]}
+
+    assert step_values(params, a={"id": 1}).missing(params) == "b"
+    assert step_values(params, a={"id": 1}, b={}).missing(params) is None
+
+
+def test_many_references_to_one_result_divide_it_once():
+    result = encoded([{"id": number} for number in range(100_000)])
+    named = [f"a.{number}.id" for number in range(20_000)]
+    started = time.process_time()
+
+    assert len(dict(values_of(result, named))) == 20_000
+    assert time.process_time() - started < 1

@@ -218,6 +218,34 @@ def test_the_size_of_the_record_stands_in_for_a_missing_length():
     assert (part.status, part.headers["Content-Range"], part.skip) == (206, "bytes 5-9/10", 5)
 
 
+@pytest.mark.parametrize(
+    "named",
+    [
+        {"Content-Type": "application/gzip"},
+        {"Content-Disposition": 'attachment; filename="a b.tar.gz"'},
+        {"content-disposition": "attachment; filename*=UTF-8''%C3%A9.tgz"},
+    ],
+)
+def test_the_coding_of_a_gzip_file_of_the_stored_size_is_the_file(named):
+    coded = {"Content-Encoding": "gzip", "Content-Length": "10", **named}
+
+    whole = relayed_reply(RangeRequest(), 200, coded, size=10)
+    part = relayed_reply(
+        wanted("bytes=5-"), 206, {**coded, "Content-Length": "5", "Content-Range": "bytes 5-9/10"}, size=10
+    )
+    other = relayed_reply(RangeRequest(), 200, coded, size=11)
+
+    assert "Content-Encoding" not in whole.headers
+    assert (part.status, "Content-Encoding" in part.headers) == (206, False)
+    assert other.headers["Content-Encoding"] == "gzip"
+
+
+def test_the_coding_of_another_file_of_the_stored_size_stays():
+    coded = {"Content-Encoding": "gzip", "Content-Length": "10", "Content-Type": "text/csv"}
+
+    assert relayed_reply(RangeRequest(), 200, coded, size=10).headers["Content-Encoding"] == "gzip"
+
+
 def test_the_size_of_the_record_says_nothing_of_coded_bytes():
     reply = relayed_reply(wanted("bytes=5-"), 200, {"Content-Encoding": "gzip"}, size=10)
 

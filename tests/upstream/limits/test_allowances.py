@@ -3,7 +3,8 @@
 import pytest
 
 from gateway.kinds.failures import Allowance
-from gateway.upstream.limits.budget import Budget, Reading, readings
+from gateway.upstream.allowances import Reading, readings
+from gateway.upstream.limits.budget import Budget
 from tests.harness.catalog import shipped_catalog
 
 CATALOG = shipped_catalog()
@@ -16,6 +17,11 @@ DAILY = {"x-hubspot-ratelimit-daily": "250000", "x-hubspot-ratelimit-remaining":
 INCIDENT = {"x-ratelimit-limit": "60, 1200;window=60, 60;window=60", "x-ratelimit-reset": "1785173199"}
 # The time is in milliseconds.
 LINEAR = {"x-ratelimit-requests-limit": "2500", "x-ratelimit-requests-reset": "1785173220000"}
+COMPLEXITY = {
+    "x-ratelimit-complexity-limit": "250000",
+    "x-ratelimit-complexity-remaining": "0",
+    "x-ratelimit-complexity-reset": "1785173280000",
+}
 
 
 @pytest.mark.parametrize(
@@ -41,6 +47,7 @@ LINEAR = {"x-ratelimit-requests-limit": "2500", "x-ratelimit-requests-reset": "1
         ("shopify", {"x-shopify-shop-api-call-limit": "39/40"}, True, 0),
         ("shopify", {"x-shopify-shop-api-call-limit": "40/40"}, True, 2),
         ("linear", {**LINEAR, "x-ratelimit-requests-remaining": "0"}, True, 30),
+        ("linear", {**LINEAR, **COMPLEXITY, "x-ratelimit-requests-remaining": "2000"}, True, 90),
     ],
 )
 def test_headers_slow_an_account_down_before_the_application_refuses(kind, headers, is_throttled, paused_for):

@@ -42,6 +42,15 @@ def test_a_published_budget_is_not_held_to_until_the_application_limits():
     assert [budget.is_throttled(moment) for moment in (1, 14, 16)] == [True, True, False]
 
 
+@pytest.mark.parametrize("seconds", [3601.0, 86_400.0, 1.8e9])
+def test_no_pause_is_longer_than_an_hour(seconds):
+    budget = Budget.of(PUBLISHED)
+
+    budget.pause(10, seconds)
+
+    assert budget.paused_until == 3610
+
+
 @pytest.mark.parametrize(
     ("left", "is_throttled", "paused_until"), [("99", False, 0), ("21", False, 0), ("20", True, 0), ("0", True, 7)]
 )

@@ -10,6 +10,7 @@ import pytest
 from redis.asyncio import Redis
 
 from gateway.errors import UpstreamRateLimited
+from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.failures import RateLimit
 from gateway.upstream.limits.pauses import Pauses
 from gateway.upstream.limits.rate_limiter import SharedRateLimiter
@@ -136,6 +137,19 @@ async def refused_for(limiter: SharedRateLimiter, who: RateScope) -> float:
     return refused.value.retry_after
 
 
+async def test_a_pause_of_years_in_redis_is_forgotten(limiters, redis_url):
+    limited, now = scope(), CLOCK.unix_time()
+    async with Redis.from_url(redis_url) as redis:
+        await redis.zadd("gateway:paused", {limited.id: now + 1.8e9})
+
+        limiters[0].pause(scope(), 30)
+
+        async def is_forgotten() -> bool:
+            return await redis.zscore("gateway:paused", limited.id) is None
+
+        await eventually(is_forgotten)
+
+
 async def test_a_process_that_starts_later_holds_to_a_pause_from_its_first_request_on(limiters, redis_url):
     limited = scope()
     limiters[0].pause(limited, 30)
@@ -155,6 +169,19 @@ async def test_without_redis_a_pause_is_known_from_postgresql(database, is_start
         others = others or [await stack.enter_async_context(_alone(pauses))]
 
         assert 25 <= await refused_for(others[0], limited) <= 31
+
+
+async def test_a_pause_of_years_that_was_stored_does_not_hold(database):
+    years = uuid4().hex
+    async with database.system() as connection:
+        await connection.execute("INSERT INTO rate_pauses VALUES ($1, now() + interval '56 years')", years)
+
+    before = await Pauses(database).left([years])
+    await Pauses(database).save(years, 1.8e9)
+    after = await Pauses(database).left([years])
+
+    assert before == {}
+    assert 3500 < after[years] <= 3600
 
 
 async def test_a_pause_is_not_shortened_and_is_forgotten_when_it_is_over(database):

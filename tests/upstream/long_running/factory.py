@@ -55,6 +55,40 @@ ACTIONS: dict[str, dict[str, Any]] = {
             "split": {"param": "ids", "size": 1, "concurrency": 5, "message": "{done} of {total} things tagged"},
         },
     },
+    # a result for each item, of an operation that may be repeated
+    "label": {
+        "request": "PUT /labels",
+        "effect": "idempotent",
+        "record": "run",
+        "params": {"ids": _LIST},
+        "required": ["ids"],
+        "long_running": {
+            "start": {"id": "id"},
+            "status": {**_STATUS, "progress": "progress"},
+            "results": {"items": {"path": ["results"], "index": "index", "error": ["error"]}},
+            "split": {"param": "ids", "size": 1, "concurrency": 5, "message": "{done} of {total} things labeled"},
+        },
+    },
+    # the same, answered at once
+    "set": {
+        "request": "PUT /made",
+        "effect": "idempotent",
+        "record": "run",
+        "params": {"things": _LIST},
+        "required": ["things"],
+        "long_running": {
+            "results": {
+                "items": {
+                    "path": ["results", "errors"],
+                    "trace": "trace",
+                    "trace_path": ["trace", "context.trace"],
+                    "error": ["message"],
+                    "record": "$",
+                }
+            },
+            "split": {"param": "things", "size": 1, "concurrency": 5},
+        },
+    },
     # uploaded and closed; results in CSV
     "import": {
         "request": "POST /imports",
@@ -158,6 +192,10 @@ class Row(InMemoryRunContext):
         self.is_in_flight = False
         self.reported: list[tuple[int, int | None, str]] = []
 
+    def taken_over(self) -> None:
+        """Let another process run the job, which is not killed."""
+        self.killer, self._in_flight = Killer(), 0
+
     async def mark_in_flight(self) -> None:
         async with self._lock:
             self._in_flight += 1
@@ -198,10 +236,15 @@ class Factory:
         self.bodies: list[str] = []
         self.runs: dict[str, dict[str, Any]] = {}
         self.fails = False
-        #: the thing whose tag is put, and the response to it lost
-        self.loses: str | None = None
+        #: things that are done, and the response to which is lost so many times
+        self.loses = Counter[str]()
+        #: things that are refused, with the status of the response; and those that are, after a response was lost
+        self.refuses: dict[str, int] = {}
+        self.refuses_after_loss: dict[str, int] = {}
         #: things whose tags are refused for now, once this is set
         self.limited: dict[str, asyncio.Event] = {}
+        #: whether the state of a run is refused for now
+        self.pauses = False
         #: imports are never begun; those that fail report on no row
         self.refuses_to_close = self.keeps_silent = False
         self.origin = URL()
@@ -219,17 +262,28 @@ class Factory:
         return answer
 
     async def _answer(self, request: web.Request, body: str) -> web.Response:
+        items = _items_of(request.method, body)
+        refusal = next((self.refuses[each] for each in items if each in self.refuses), None)
+        if refusal is not None:
+            return web.json_response({"message": "Not yours"}, status=refusal)
+        answer = await self._done(request, body)
+        lost = [each for each in items if self.loses[each]]
+        self.loses.subtract(lost)
+        if lost:
+            self.refuses |= self.refuses_after_loss
+        return web.Response(status=504) if lost else answer
+
+    async def _done(self, request: web.Request, body: str) -> web.Response:
         match request.method, *request.path.removeprefix("/").split("/"):
-            case "POST", "made":
-                return self._made(json.loads(body)["things"])
+            case "POST" | "PUT", "made":
+                return self._made(json.loads(body)["things"], request.method)
             case "POST", "tags" if (limited := self.limited.get(json.loads(body)["ids"][0])) is not None:
                 await limited.wait()
                 return web.Response(status=429, headers={"Retry-After": "3600"})
-            case "POST", sort:
-                begun = self._begun(sort, json.loads(body))
-                if self.loses in json.loads(body).get("ids", ()):
-                    return web.Response(status=504)
-                return begun
+            case "POST" | "PUT", sort:
+                return self._begun(sort, json.loads(body))
+            case "GET", "runs", _ if self.pauses:
+                return web.Response(status=429, headers={"Retry-After": "3600"})
             case "GET", "runs", run_id:
                 return self._state(run_id)
             case "PUT", "imports", run_id, "data":
@@ -249,7 +303,7 @@ class Factory:
         if sort == "copies":
             self.done["copy"] += 1
         for each in body.get("ids", ()):
-            self.done[each] += 1
+            self.done[each] = 1 if sort == "labels" else self.done[each] + 1
         return web.json_response({"id": run_id})
 
     def _state(self, run_id: str) -> web.Response:
@@ -260,7 +314,7 @@ class Factory:
         shown = {"state": run["state"], "message": "Not today" if self.fails else None}
         if run["sort"] == "copies":
             shown["copy"] = {"id": "c-1", "name": run.get("name")}
-        if run["sort"] == "tags" and run["looks"] >= 2 and not self.fails:
+        if run["sort"] in ("tags", "labels") and run["looks"] >= 2 and not self.fails:
             shown["results"] = [self._tagged(place, each) for place, each in enumerate(run["ids"])]
         return web.json_response({**shown, "progress": 1})
 
@@ -290,15 +344,23 @@ class Factory:
         more = first < 6
         return web.json_response({"things": things, "paging": {"next": str(first + 3)}, "more": more})
 
-    def _made(self, things: list[dict[str, Any]]) -> web.Response:
+    def _made(self, things: list[dict[str, Any]], method: str) -> web.Response:
         results, errors = [], []
         for thing in reversed(things):
             if thing["name"] == "locked":
                 errors.append({"message": "Locked", "context": {"trace": [thing["trace"]]}})
             else:
-                self.done[thing["name"]] += 1
+                self.done[thing["name"]] = 1 if method == "PUT" else self.done[thing["name"]] + 1
                 results.append({"id": f"m-{thing['name']}", "trace": thing["trace"]})
         return web.json_response({"results": results, "errors": errors})
+
+
+def _items_of(method: str, body: str) -> list[str]:
+    """The names of the things in the body of a write."""
+    if method == "GET" or not body.startswith("{"):
+        return []
+    document = json.loads(body)
+    return [*document.get("ids", ()), *(thing["name"] for thing in document.get("things", ()))]
 
 
 @asynccontextmanager
@@ -332,7 +394,8 @@ async def ran(
     if result is None:
         if row.is_in_flight and call.effect is Effect.WRITE:
             raise OutcomeUnknown("the worker was lost while the write was in flight")
-        application.killer = row.killer = Killer()
+        row.taken_over()
+        application.killer = row.killer
         result = await attempt(connector, call, row)
     assert result is not None
     return result, row.records

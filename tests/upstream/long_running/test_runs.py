@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from gateway.contract.kinds import Effect
-from gateway.errors import JobCanceled, OutcomeUnknown, UpstreamError, UpstreamRejected
+from gateway.errors import JobCanceled, OutcomeUnknown, UpstreamError, UpstreamRateLimited, UpstreamRejected
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.prepared import prepare
 from gateway.upstream.run_context import Effects
@@ -22,6 +22,8 @@ PARAMS: dict[str, dict[str, Any]] = {
     "import": ROWS,
     "query": {"q": "all"},
     "make": THINGS,
+    "label": TAGS,
+    "set": THINGS,
 }
 #: what each operation did in the application once it has ended
 DONE = {
@@ -30,7 +32,11 @@ DONE = {
     "import": {"a": 1, "locked": 1, "c": 1},
     "query": {},
     "make": {"a": 1, "c": 1},
+    "label": dict.fromkeys(TAGS["ids"], 1),
+    "set": {"a": 1, "c": 1},
 }
+#: the operations whose result has a line for each thing
+WITH_LINES = ("tag", "make", "label", "set")
 TALLY = {"status": "completed", "results": []}
 #: the head of each result, and the records that are stored beside it
 RESULTS: dict[str, tuple[Any, list[Any]]] = {
@@ -63,6 +69,13 @@ RESULTS: dict[str, tuple[Any, list[Any]]] = {
         ],
     ),
 }
+LABELED = {**RESULTS["tag"][0], "message": "4 of 5 things labeled, 1 failed"}
+RESULTS |= {"label": (LABELED, RESULTS["tag"][1]), "set": RESULTS["make"]}
+
+
+def of_things(action: str, names: str) -> dict[str, Any]:
+    """Params of an operation with a line for each thing."""
+    return {"things": [{"name": each} for each in names]} if action in ("make", "set") else {"ids": list(names)}
 
 
 @pytest.mark.parametrize("action", ACTIONS)
@@ -95,10 +108,9 @@ async def test_a_kill_at_any_step_loses_nothing_and_does_nothing_twice(action):
         assert (result.decoded(), _decoded(records)) == RESULTS[action], f"after a kill at step {at}"
 
 
-@pytest.mark.parametrize("action", ["tag", "make"])
-async def test_a_kill_during_a_start_leaves_its_items_unknown_and_reports_all_others(action):
-    things = [{"name": each} for each in "abcde"]
-    params = {"things": things} if action == "make" else {"ids": list("abcde")}
+@pytest.mark.parametrize("action", WITH_LINES)
+async def test_a_kill_at_any_step_says_of_each_item_only_what_is_certain(action):
+    params, is_write = of_things(action, "abcde"), ACTIONS[action]["effect"] == Effect.WRITE
     async with factory() as (application, connector):
         await ran(application, connector, action, params)
         steps = application.killer.steps
@@ -110,7 +122,8 @@ async def test_a_kill_during_a_start_leaves_its_items_unknown_and_reports_all_ot
             application.killer = Killer(at)
             row = Row(application.killer)
             ended = await attempt(connector, call, row)
-            application.killer = row.killer = Killer()
+            row.taken_over()
+            application.killer = row.killer
             try:
                 ended = ended or await attempt(connector, call, row)
             except OutcomeUnknown:
@@ -127,21 +140,106 @@ async def test_a_kill_during_a_start_leaves_its_items_unknown_and_reports_all_ot
         assert all(told is None or told == was for told, was in zip(said, done, strict=True)), where
 
     assert unknown[0] > 0
-    assert len(unknown) > 1
+    assert (len(unknown) > 1) is is_write
 
 
-async def test_a_lost_response_to_a_start_leaves_its_items_unknown_and_the_others_are_followed():
+@pytest.mark.parametrize("action", WITH_LINES)
+async def test_items_whose_response_is_lost_are_unknown_and_only_items_that_were_not_sent_are_called_so(action):
+    size = ACTIONS[action]["long_running"]["split"]["size"]
+    names = "abcdefgh"
     async with factory() as (application, connector):
-        application.loses = "c"
+        application.loses["c"] = 10
         row = Row(Killer())
         with pytest.raises(UpstreamError) as lost:
-            await connector.run(prepare(connector.kind.operation("things", "tag"), {"ids": ["a", "b", "c"]}), row)
+            await connector.run(prepare(connector.kind.operation("things", action), of_things(action, names)), row)
 
     assert lost.value.is_outcome_unknown
-    assert {each["id"]: each["success"] for each in row.records} == {"a": True, "b": True, "c": None}
+    assert lost.value.extra["safe_to_retry"] is (ACTIONS[action]["effect"] == Effect.IDEMPOTENT)
+    told = {name: line["success"] for name, line in zip(names, row.records, strict=True)}
+    is_unsent = ["not sent" in line.get("error", "") for line in row.records]
+    assert [name for name in names if told[name] is None] == list("cd" if size == 2 else "c")
+    assert {name for name in names if told[name]} == {name for name in application.done if told[name] is not None}
+    assert is_unsent == [name not in application.done for name in names]
+    effects, unknown = Effects.of(row.state), 2 if size == 2 else 1
+    assert (effects.is_open, row.is_in_flight) == (False, False)
+    assert effects.known["items_unknown"] == unknown
+    assert effects.known.get("items_not_sent", 0) == sum(is_unsent)
+    assert effects.known["items_done"] == sum(bool(done) for done in told.values())
+    assert "failed" not in effects.summary
+
+
+@pytest.mark.parametrize("action", ["label", "set"])
+async def test_a_portion_that_may_be_repeated_is_sent_again_after_a_lost_response(action):
+    async with factory() as (application, connector):
+        application.loses["c"] = 1
+        row = Row(Killer())
+        await connector.run(prepare(connector.kind.operation("things", action), of_things(action, "abc")), row)
+
+    assert [line["success"] for line in row.records] == [True] * 3
+    assert row.is_in_flight is False
+    assert application.done == dict.fromkeys("abc", 1)
+
+
+@pytest.mark.parametrize("action", ["label", "set"])
+async def test_a_portion_that_is_refused_when_it_is_sent_again_is_unknown(action):
+    async with factory() as (application, connector):
+        application.loses["a"] = 1
+        row = Row(Killer())
+        application.refuses_after_loss["a"] = 403
+        with pytest.raises(UpstreamRejected) as refused:
+            await connector.run(prepare(connector.kind.operation("things", action), of_things(action, "a")), row)
+
+    assert refused.value.is_outcome_unknown
+    assert [line["success"] for line in row.records] == [None]
+
+
+@pytest.mark.parametrize("action", WITH_LINES)
+async def test_a_refused_portion_is_failed_with_the_applications_words_and_the_others_say_what_is_known(action):
+    names = "abcdefghijkl"
+    async with factory() as (application, connector):
+        application.refuses["c"] = 403
+        row = Row(Killer())
+        with pytest.raises(UpstreamRejected):
+            await connector.run(prepare(connector.kind.operation("things", action), of_things(action, names)), row)
+
+    lines = dict(zip(names, row.records, strict=True))
+    assert lines["c"] == {"id": lines["c"]["id"], "success": False, "error": "the application answered 403"}
+    assert {name for name in names if lines[name]["success"]} == set(application.done)
+    assert "not sent" in lines["l"]["error"]
+    assert all(line["success"] is not None for line in row.records)
+
+
+async def test_a_started_portion_that_cannot_be_followed_is_unknown_item_by_item():
+    async with factory() as (application, connector):
+        row = Row(Killer())
+        row.state = {"started": {"0": "gone"}}
+        with pytest.raises(UpstreamError):
+            await connector.run(prepare(connector.kind.operation("things", "tag"), {"ids": ["a", "b"]}), row)
+
     effects = Effects.of(row.state)
-    assert (effects.known["items_done"], effects.known["items_unknown"], effects.is_open) == (2, 1, False)
-    assert effects.summary == "2 of 3 things tagged, 1 unknown"
+    assert [line["success"] for line in row.records] == [None, True]
+    assert (effects.is_open, effects.known["items_unknown"], effects.known["batches_finished"]) == (True, 1, 1)
+    assert application.done == {"b": 1}
+
+
+@pytest.mark.parametrize("action", ["tag", "label"])
+async def test_a_run_canceled_while_the_application_takes_no_request_waits_for_what_it_started(action):
+    async with factory() as (application, connector):
+        application.pauses = True
+        row, call = Row(Killer()), prepare(connector.kind.operation("things", action), {"ids": ["a", "b"]})
+        row.state = {"started": {"0": "tags-1"}}
+        application.runs["tags-1"] = {"sort": "tags", "looks": 0, "state": "running", "ids": ["a"]}
+        row.is_canceled = True
+        with pytest.raises(UpstreamRateLimited):
+            await connector.run(call, row)
+        is_open = Effects.of(row.state or {}).is_open or row.state == {"started": {"0": "tags-1"}}
+        application.pauses = False
+        with pytest.raises(JobCanceled):
+            await connector.run(call, row)
+
+    assert is_open
+    assert [line["success"] for line in row.records] == [True]
+    assert not Effects.of(row.state).is_open
 
 
 async def test_rows_are_uploaded_as_csv_and_left_out_of_the_start():

@@ -120,6 +120,17 @@ def test_a_token_of_less_than_two_minutes_is_renewed_at_half_its_life(catalog: C
         ("work-management", 401, {"error": "invalid_client"}, "invalid_client", TokenErrorKind.APP, False),
         ("workspace-notes", 401, {"code": "unauthorized", "message": "m"}, "unauthorized", TokenErrorKind.APP, False),
         ("work-management", 400, {"error": "unauthorized_client"}, "unauthorized_client", TokenErrorKind.APP, False),
+        *(
+            (
+                *(kind, 403, {"error": "unauthorized_client", "error_description": "refresh_token is invalid"}),
+                *("unauthorized_client", TokenErrorKind.GRANT, False),
+            )
+            for kind in ("jira", "confluence")
+        ),
+        (
+            *("jira", 403, {"error": "unauthorized_client", "error_description": "client is not allowed"}),
+            *("unauthorized_client", TokenErrorKind.APP, False),
+        ),
         ("work-management", 400, {"error": "invalid_request"}, "invalid_request", TokenErrorKind.TRANSIENT, False),
         ("work-management", 500, {"error": "invalid_grant"}, "temporarily_unavailable", TokenErrorKind.TRANSIENT, True),
         ("work-management", 503, b"<html>", "temporarily_unavailable", TokenErrorKind.TRANSIENT, True),

@@ -7,6 +7,9 @@ const single = (plot, series) => {
   const values = plot.data[series], present = [...values.keys()].filter((i) => values[i] != null);
   return present.length === 1 ? present : [];
 };
+// Times are ISO 8601, in the browser's zone: increment of the ticks in seconds, text, and second line where a day begins.
+const date = "\n{YYYY}-{MM}-{DD}", times = [[86400, "{YYYY}-{MM}-{DD}", null], [60, "{HH}:{mm}", date], [1, "{HH}:{mm}:{ss}", date]]
+  .map(([increment, text, day]) => [increment, text, day, null, day, null, null, null, 1]);
 for (const holder of document.querySelectorAll("[data-plots]")) {
   const data = JSON.parse(holder.dataset.plots);
   for (const place of holder.querySelectorAll(".plot")) {
@@ -17,8 +20,8 @@ for (const holder of document.querySelectorAll("[data-plots]")) {
     const plot = new uPlot(
       {
         ...options(),
-        series: [{}, ...names.map((name, i) => ({ label: name.replace("_", " "), stroke: colors[i], width: 2, spanGaps: true, points: { show: true, filter: single, fill: colors[i] } }))],
-        axes: [axis, axis],
+        series: [{ value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...names.map((name, i) => ({ label: name.replace("_", " "), stroke: colors[i], width: 2, spanGaps: true, points: { show: true, filter: single, fill: colors[i] } }))],
+        axes: [{ ...axis, values: times }, axis],
         scales: { y: { range: (_, low, high) => [0, Math.max(1, high ?? 1)] } },
       },
       [data.at, ...names.map((name) => data[name])],

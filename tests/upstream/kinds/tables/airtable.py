@@ -17,6 +17,9 @@ ROWS, ROW = f"/{BASE}/{TABLE}", f"/{BASE}/{TABLE}/{RECORD}"
 #: null empties a cell: left out, the cell would stay
 CELLS = {"Status": "Done", "Notes": None, "Tags": []}
 
+#: a formula of 26,000 characters
+LONG = "OR(" + ",".join(f"{{Id}}='{number:08}'" for number in range(1733)) + ")"
+
 CALLS = [
     Call("bases.list", {"offset": "itr1"}, "/meta/bases", {"offset": "itr1"}),
     Call("bases.list", {}, "/meta/bases"),
@@ -71,6 +74,31 @@ CALLS = [
             ("returnFieldsByFieldId", "true"),
             ("recordMetadata[]", "commentCount"),
         ],
+    ),
+    # A longer URL is refused.
+    Call(
+        "records.list",
+        {
+            **IN_TABLE,
+            "filterByFormula": LONG,
+            "sort": [{"field": "Due", "direction": "desc"}],
+            "fields": ["Name"],
+            "offset": "itr1/rec1",
+            "timeZone": "Europe/Berlin",
+            "userLocale": "en-gb",
+            "recordMetadata": ["commentCount"],
+        },
+        f"{ROWS}/listRecords",
+        {"timeZone": "Europe/Berlin", "userLocale": "en-gb"},
+        method="POST",
+        body={
+            "filterByFormula": LONG,
+            "sort": [{"field": "Due", "direction": "desc"}],
+            "fields": ["Name"],
+            "offset": "itr1/rec1",
+            "pageSize": 100,
+            "recordMetadata": ["commentCount"],
+        },
     ),
     Call("records.create", {**IN_TABLE, "fields": CELLS}, ROWS, method="POST", body={"fields": CELLS}),
     Call(

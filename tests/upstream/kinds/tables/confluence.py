@@ -196,7 +196,7 @@ ANSWERS = [
         "groups.list",
         {"results": [{"id": "g"}], "start": 0, "limit": 25, "size": 1},
         [{"id": "g"}],
-        {"start": 0, "limit": 25, "size": 1},
+        {"start": 0, "limit": 25, "size": 1, "next": None},
     ),
 ]
 FAILURES = [
@@ -222,6 +222,8 @@ FAILURES = [
     ),
     Failure("pages.get", 429, {}, UpstreamRateLimited, headers={"retry-after": "7"}, retry_after=7),
 ]
+#: the application uses a smaller limit than requested
+NEXT_GROUPS = "/wiki/rest/api/group?limit=3&start=3"
 PAGES = [
     Pages(
         "pages.list",
@@ -235,10 +237,18 @@ PAGES = [
     ),
     Pages(
         "groups.list",
-        {"limit": 1},
-        [{"results": [{"id": "1"}], "size": 1}, {"results": [], "size": 0}],
-        [[{"id": "1"}], []],
-        ["/wiki/rest/api/group?start=0&limit=1", "/wiki/rest/api/group?start=1&limit=1"],
+        {"limit": 200},
+        [
+            {
+                "results": [{"id": "1"}, {"id": "2"}, {"id": "3"}],
+                "limit": 3,
+                "size": 3,
+                "_links": {"next": NEXT_GROUPS},
+            },
+            {"results": [{"id": "4"}], "limit": 3, "size": 1, "_links": {}},
+        ],
+        [[{"id": "1"}, {"id": "2"}, {"id": "3"}], [{"id": "4"}]],
+        ["/wiki/rest/api/group?start=0&limit=200", "/wiki/rest/api/group?start=3&limit=200"],
     ),
 ]
 CASES = Cases(

@@ -4,7 +4,6 @@ from typing import Any
 
 from gateway.errors import (
     ReauthorizationRequired,
-    UpstreamBusy,
     UpstreamError,
     UpstreamNotFound,
     UpstreamRateLimited,
@@ -208,7 +207,9 @@ CONNECTION = {"pageInfo": {"hasNextPage": False, "endCursor": "c"}, "nodes": [{"
 END = {"hasNextPage": False, "endCursor": "c"}
 ANSWERS = [
     Answer("issues.list", {"data": {"repository": {"issues": CONNECTION}}}, [{"id": "I_1"}], END),
-    Answer("issues.api_search", {"data": {"search": {**CONNECTION, "issueCount": 1}}}, [{"id": "I_1"}], END),
+    Answer(
+        "issues.api_search", {"data": {"search": {**CONNECTION, "issueCount": 1}}}, [{"id": "I_1"}], {**END, "total": 1}
+    ),
     Answer("issues.get", {"data": {"repository": {"issue": {"number": 7}}}}, {"number": 7}, None),
     Answer(
         "directory_content.list",
@@ -272,8 +273,19 @@ FAILURES = [
         "RATE_LIMITED",
         LIMIT,
     ),
-    # said with 403, and the call may be made again
-    Failure("issues.update", 403, {"message": SECONDARY}, UpstreamBusy, message=SECONDARY, retry_after=60),
+    # Both limits are said with 403 too. No header tells when the secondary limit ends.
+    Failure(
+        *("issues.update", 403, {"message": SECONDARY}, UpstreamRateLimited),
+        message=SECONDARY,
+        headers={"x-ratelimit-limit": "5000", "x-ratelimit-remaining": "4000", "x-ratelimit-reset": "3000"},
+        retry_after=60,
+    ),
+    Failure(
+        *("issues.update", 403, {"message": LIMIT}, UpstreamRateLimited),
+        message=LIMIT,
+        headers={"x-ratelimit-limit": "5000", "x-ratelimit-remaining": "0", "x-ratelimit-reset": "300"},
+        retry_after=300,
+    ),
     Failure(
         "issues.update",
         429,

@@ -237,7 +237,15 @@ FAILURES = [
         UpstreamRejected,
         message="Another open merge request already exists for this source branch: !7",
     ),
-    Failure("issues.list", 429, b"Retry later\n", UpstreamRateLimited, headers={"retry-after": "42"}, retry_after=42),
+    Failure(
+        "issues.list",
+        429,
+        b"Retry later\n",
+        UpstreamRateLimited,
+        message="Retry later",
+        headers={"retry-after": "42"},
+        retry_after=42,
+    ),
     Failure(
         "issues.list", 500, {"message": "500 Internal Server Error"}, UpstreamError, message="500 Internal Server Error"
     ),

@@ -205,7 +205,7 @@ ANSWERS = [
         "conversation_parts.list",
         {"id": CHAT, "conversation_parts": {"conversation_parts": [{"id": "9"}], "total_count": 1}},
         [{"id": "9"}],
-        None,
+        {"total_count": 1},
     ),
     Answer("contacts.delete", {"id": ID, "deleted": True}, {"id": ID, "deleted": True}, None),
 ]

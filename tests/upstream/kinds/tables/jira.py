@@ -267,7 +267,7 @@ ANSWERS = [
         [{"id": "1"}],
         {"nextPageToken": "t2", "isLast": False, "total": None},
     ),
-    Answer("users.list", [{"accountId": USER}], [{"accountId": USER}], {}),
+    Answer("users.list", [{"accountId": USER}], [{"accountId": USER}], None),
     Answer("issue_fields.list", [{"id": "summary"}], [{"id": "summary"}], None),
     Answer("issue_transitions.list", {"transitions": [{"id": "31"}]}, [{"id": "31"}], None),
     Answer("issue_attachments.create", [{"id": "9"}], {"id": "9"}, None),
@@ -318,10 +318,11 @@ PAGES = [
     ),
     Pages(
         "users.list",
-        {"maxResults": 1},
-        [[{"accountId": "1"}], []],
-        [[{"accountId": "1"}], []],
-        [f"/rest/api/3/users?{start}maxResults=1" for start in ("", "startAt=1&")],
+        {"maxResults": 1000},
+        # The application returns fewer users than requested, and skips those that it may not show.
+        [[{"accountId": "1"}, {"accountId": "2"}], [{"accountId": "3"}], []],
+        [[{"accountId": "1"}, {"accountId": "2"}], [{"accountId": "3"}], []],
+        [f"/rest/api/3/users?{start}maxResults=1000" for start in ("", "startAt=2&", "startAt=3&")],
     ),
 ]
 CASES = Cases(

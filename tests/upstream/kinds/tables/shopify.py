@@ -29,14 +29,6 @@ READS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
         {**ALL, "status": "open", "financial_status": "authorized", "fulfillment_status": "shipped"},
     ),
     ("orders.get", "/orders/2.json", {"order_id": 2}, {}),
-    (
-        "products.list",
-        "/products.json",
-        {},
-        {**ALL, "status": "active", "product_type": "shirt", "vendor": "Acme", "collection_id": 3},
-    ),
-    ("products.get", "/products/4.json", {"product_id": 4}, {}),
-    ("product_variants.list", "/products/4/variants.json", {"product_id": 4}, PAGE),
     ("product_variants.get", "/variants/5.json", {"variant_id": 5}, {}),
     ("product_images.list", "/products/4/images.json", {"product_id": 4}, {"since_id": 9}),
     ("product_images.get", "/products/4/images/6.json", {"product_id": 4, "image_id": 6}, {}),
@@ -131,6 +123,30 @@ READS: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ),
 ]
 
+REST_CUTS = "it asks REST, which returns at most 100 variants of a product"
+LISTED = "products(first: $limit, after: $page_info, query: $query, sortKey: ID)"
+VARIANTS_LISTED = "productVariants(first: $limit, after: $page_info, query: $query, sortKey: ID)"
+
+#: reads by GraphQL: action, params, the query, its variables
+QUERIES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
+    (
+        "products.list",
+        {"status": "active", "vendor": 'A "B"', "since_id": 4, "updated_at_min": "2026-01-31T00:00:00Z", "limit": 9},
+        LISTED,
+        {
+            "limit": 9,
+            "query": 'id:>4 AND updated_at:>=\'2026-01-31T00:00:00Z\' AND status:active AND vendor:"A \\"B\\""',
+        },
+    ),
+    ("products.list", {"page_info": "c1"}, LISTED, {"limit": 50, "page_info": "c1"}),
+    ("products.get", {"product_id": 4}, "variants(first: 2000)", {"id": "gid://shopify/Product/4"}),
+    (
+        "product_variants.list",
+        {"product_id": 4, "since_id": 9},
+        VARIANTS_LISTED,
+        {"limit": 50, "query": "id:>9 AND product_id:4"},
+    ),
+]
 CUSTOMER = "gid://shopify/Customer/1"
 PRODUCT = "gid://shopify/Product/4"
 VARIANT = "gid://shopify/ProductVariant/5"
@@ -344,6 +360,18 @@ CALLS = [
     Call("orders.list", {"page_info": "abc"}, f"{API}/orders.json", {"limit": "50", "page_info": "abc"}),
     Call("orders.list", {}, f"{API}/orders.json", {"limit": "50", "status": "any"}),
     Call("locations.list", {"page_info": "abc"}, f"{API}/locations.json", {"page_info": "abc"}),
+    *(
+        Call(
+            action,
+            params,
+            f"{API}/graphql.json",
+            {},
+            "POST",
+            GraphQL(text, variables),
+            sdk_differs="" if "page_info" in params else REST_CUTS,
+        )
+        for action, params, text, variables in QUERIES
+    ),
     *(mutation(action, variables, text, variables) for action, text, variables in WRITES),
     *(mutation(action, params, text, variables) for action, params, text, variables in MORE_WRITES),
 ]
@@ -364,7 +392,13 @@ REFUSED = [
     Refused("metafields.create", {"metafields": []}, "metafields", "at least 1"),
 ]
 ANSWERS = [
-    Answer("products.list", {"products": [{"id": 1}]}, [{"id": 1}], {"next_page_url": None}),
+    Answer("customers.list", {"customers": [{"id": 1}]}, [{"id": 1}], {"next_page_url": None}),
+    Answer(
+        "products.list",
+        {"data": {"products": {"nodes": [{"id": "1"}], "pageInfo": {"hasNextPage": True, "endCursor": "c1"}}}},
+        [{"id": "1"}],
+        {"endCursor": "c1", "hasNextPage": True},
+    ),
     Answer("shop.get", {"shop": {"id": 1}}, {"id": 1}, None),
     Answer(
         "customers.create",

@@ -15,10 +15,10 @@ from gateway.foundation.telemetry.load import ThreadLoad
 from gateway.foundation.telemetry.loop_lag import LoopLag
 from gateway.foundation.telemetry.metrics import REFUSED, REQUESTS
 from gateway.settings import Settings
+from gateway.web.admission.gradient import GradientLimit
+from gateway.web.admission.refusals import Refusals
+from gateway.web.admission.token_buckets import Rates
 from gateway.web.errors import PROBLEM, problem_response
-from gateway.web.server.admission.gradient import GradientLimit
-from gateway.web.server.admission.refusals import Refusals
-from gateway.web.server.admission.token_buckets import Rates
 
 Handler = Callable[[BaseRequest], Awaitable[web.StreamResponse]]
 #: stops reading from the sender's connection for so many seconds
@@ -31,47 +31,52 @@ _SLOTS_PER_TOKENLESS_SLOT = 20
 _WARM_UP = 60
 #: seconds for which nothing is read from a sender that ignores refusals; short, because it may be a proxy
 _PAUSE = 1.0
+#: bodies of the maximum size that fit into memory at least, so that one organization's share is two
+_BODIES = 4
 _REQUEST_ID = "0" * 32
 
 
 class Slot(Struct, frozen=True):
-    """A slot that a holder has taken."""
+    """A slot that a holder has taken, or several."""
 
     slots: "FairSlots"
     holder: Hashable
+    count: int = 1
 
     def release(self) -> None:
-        self.slots.release(self.holder)
+        self.slots.release(self.holder, self.count)
 
 
 class FairSlots:
     """Slots: a holder gets at most half of those that the others leave, so that some are free for a new holder."""
 
-    def __init__(self, total: int, name: str, what: str, *, retry_after: int = 1) -> None:
+    def __init__(self, total: int, name: str, what: str, *, retry_after: int = 1, unit: str = "slots") -> None:
         self._total = total
         self._name = name
         #: the purpose of the slots for the error, such as `requests in progress`
         self._what = what
+        self._unit = unit
         #: seconds
         self._retry_after = retry_after
         self._held: dict[Hashable, int] = {}
         self.in_use = 0
 
-    def acquire(self, holder: Hashable) -> Slot:
-        """Take a slot for the holder until its `release`; raises Unavailable."""
+    def acquire(self, holder: Hashable, count: int = 1) -> Slot:
+        """Take slots for the holder until their `release`; raises Unavailable."""
         held = self._held.get(holder, 0)
         free = self._total - (self.in_use - held)
-        if self.in_use >= self._total or held >= max(1, free // 2):
+        is_full = self.in_use + count > self._total
+        if is_full or held + count > max(1, free // 2):
             REFUSED.add(self._name)
-            who = f"all {self._total} slots" if self.in_use >= self._total else f"{held} of {self._total} slots"
+            who = f"all {self._total} {self._unit}" if is_full else f"{held} of {self._total} {self._unit}"
             raise Unavailable(f"{who} for {self._what} are taken; try again in a moment", retry_after=self._retry_after)
-        self._held[holder] = held + 1
-        self.in_use += 1
-        return Slot(self, holder)
+        self._held[holder] = held + count
+        self.in_use += count
+        return Slot(self, holder, count)
 
-    def release(self, holder: Hashable) -> None:
-        self.in_use -= 1
-        held = self._held.pop(holder) - 1
+    def release(self, holder: Hashable, count: int = 1) -> None:
+        self.in_use -= count
+        held = self._held.pop(holder) - count
         if held:
             self._held[holder] = held
 
@@ -90,16 +95,19 @@ class Limits:
         self.tokenless = FairSlots(tokenless, "tokenless", "requests without a token")
         #: by organization
         self.downloads = FairSlots(settings.max_downloads, "downloads", "streamed files", retry_after=5)
+        #: bytes of request bodies in memory, by organization; requests without a token share those of one organization
+        body_bytes = max(settings.max_bodies_bytes, _BODIES * settings.max_body_bytes)
+        self.bodies = FairSlots(body_bytes, "bodies", "request bodies", unit="bytes")
         self.in_progress = 0
         self._admitted = 0
-        #: requests in progress that use no processor, without those that wait for jobs
+        #: requests in progress that use no processor, without those that wait for jobs and events
         self._suspended = 0
-        self._waiting_for_jobs: Callable[[], int] = lambda: 0
+        self._waiting: Callable[[], int] = lambda: 0
 
     @contextmanager
-    def watching(self, lag: LoopLag, waiting_for_jobs: Callable[[], int], calling: Callable[[], int]) -> Iterator[None]:
+    def watching(self, lag: LoopLag, waiting: Callable[[], int], calling: Callable[[], int]) -> Iterator[None]:
         """Sample the load of the process within the block, at the interval of the event loop's lag."""
-        self._waiting_for_jobs = waiting_for_jobs
+        self._waiting = waiting
         thread_load = ThreadLoad()
 
         def sample(_lag: float) -> None:
@@ -118,7 +126,7 @@ class Limits:
     @property
     def at_work(self) -> int:
         """Requests that compete for the processor."""
-        return self.in_progress - self._suspended - self._waiting_for_jobs()
+        return self.in_progress - self._suspended - self._waiting()
 
     @contextmanager
     def suspended(self) -> Iterator[None]:
@@ -194,6 +202,8 @@ class LoadShedding:
         return web.Response(status=503, body=body, headers=headers)
 
 
+#: the memory that the request's body takes
+BODY_MEMORY = web.RequestKey("body_memory", Slot)
 #: the limits of requests
 LIMITS = web.AppKey("limits", Limits)
 #: refuses requests in an overload

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.context_store.sync.single import record_read
+from gateway.context_store.sync.record_read import record_read
 from tests.harness.catalog import shipped_catalog
 
 

@@ -1,0 +1,214 @@
+"""Decodes JSON of applications: everything that RFC 8259 allows, also where msgspec and PostgreSQL are stricter.
+
+Half a surrogate pair (`"\\ud83d"`) is read as U+FFFD, a number that no double holds as `null` with a line in the log.
+A byte order mark is skipped. Values that are passed on unread keep their bytes. msgspec decodes first; the slow way is
+for what it refuses.
+"""
+
+import json
+import logging
+import math
+import re
+from collections.abc import Callable
+from secrets import token_hex
+from typing import Any, TypeVar
+
+import msgspec
+
+from gateway.errors import UpstreamInvalidResponse
+
+log = logging.getLogger(__name__)
+
+#: JSON text
+Text = bytes | msgspec.Raw
+
+Model = TypeVar("Model")
+
+#: the byte order mark of UTF-8, which parsers may skip (RFC 8259 §8.1)
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+REPLACEMENT = "\ufffd"
+_DECODE_VALUE = msgspec.json.Decoder().decode
+_DECODE_MEMBERS = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_DECODE_ITEMS = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_DECODE_RAW = msgspec.json.Decoder(msgspec.Raw).decode
+_STRICTER = (msgspec.MsgspecError, UnicodeDecodeError)
+#: escapes of a text: of a backslash, of a pair of surrogates, and of half a pair
+_ESCAPES = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u([dD][89a-fA-F][0-9a-fA-F]{2})"
+)
+_NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
+#: stands for the `\u` of half a pair; no application can know it
+_HALF = f"half {token_hex(16)} ".encode()
+
+
+def utf8(text: bytes) -> bytes:
+    """The text without a byte order mark; raises UpstreamInvalidResponse if it is not UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        raise _not_json() from error
+    return text.removeprefix(BYTE_ORDER_MARK)
+
+
+def storable(text: str) -> str:
+    """The text with U+FFFD for what PostgreSQL cannot store: NUL and half a surrogate pair."""
+    return _NOT_STORABLE.sub(REPLACEMENT, text)
+
+
+def value(text: Text) -> Any:
+    """The value that a JSON text holds; raises UpstreamInvalidResponse."""
+    try:
+        return _DECODE_VALUE(text)
+    except _STRICTER:
+        return _tolerant(_value, text)
+    except RecursionError as error:
+        raise _too_deep() from error
+
+
+def typed(text: Text, model: type[Model]) -> Model:
+    """The value that a JSON text holds, as the model; raises msgspec.MsgspecError where it does not fit."""
+    try:
+        return msgspec.json.decode(text, type=model)
+    except (*_STRICTER, RecursionError):
+        try:
+            found = value(text)
+        except UpstreamInvalidResponse as error:
+            raise msgspec.DecodeError(error.detail) from error
+        return msgspec.json.decode(msgspec.json.encode(found), type=model)
+
+
+def members(text: Text) -> dict[str, msgspec.Raw]:
+    """The members of a JSON object, unread; raises UpstreamInvalidResponse, also where it is no object."""
+    try:
+        return _DECODE_MEMBERS(text)
+    except _STRICTER:
+        found = _tolerant(lambda marked: _DECODE_MEMBERS(marked), text)
+        return {_without_halves(name): _restored(raw) for name, raw in found.items()}
+    except RecursionError as error:
+        raise _too_deep() from error
+
+
+def editable(text: Text) -> Any:
+    """The value to be changed and encoded again: numbers that no double holds keep their bytes."""
+    try:
+        return _DECODE_VALUE(text)
+    except _STRICTER:
+        return _tolerant(_editable, text)
+    except RecursionError as error:
+        raise _too_deep() from error
+
+
+def record(text: Text) -> dict[str, Any]:
+    """The JSON object that a text holds; raises UpstreamInvalidResponse, also for any other value."""
+    found = value(text)
+    if not isinstance(found, dict):
+        raise UpstreamInvalidResponse("a record of the application's answer is not an object")
+    return found
+
+
+def items(text: Text) -> list[msgspec.Raw]:
+    """The items of a JSON array, unread; raises UpstreamInvalidResponse, also where it is no array."""
+    try:
+        return _DECODE_ITEMS(text)
+    except _STRICTER:
+        return [_restored(raw) for raw in _tolerant(lambda marked: _DECODE_ITEMS(marked), text)]
+    except RecursionError as error:
+        raise _too_deep() from error
+
+
+def whole(text: Text) -> msgspec.Raw:
+    """The JSON text, unread but checked; raises UpstreamInvalidResponse."""
+    try:
+        return _DECODE_RAW(text)
+    except _STRICTER:
+        return _restored(_tolerant(lambda marked: _DECODE_RAW(marked), text))
+    except RecursionError as error:
+        raise _too_deep() from error
+
+
+def on_one_line(text: Text) -> bytes:
+    """The JSON text without line breaks; raises UpstreamInvalidResponse."""
+    content = bytes(text)
+    if b"\n" not in content and b"\r" not in content:
+        return content
+    try:
+        return msgspec.json.format(content, indent=-1)
+    except _STRICTER:
+        formatted = _tolerant(lambda marked: msgspec.json.format(marked, indent=-1), content)
+        return bytes(_restored(msgspec.Raw(formatted)))
+    except RecursionError as error:
+        raise _too_deep() from error
+
+
+def is_plain(text: Text) -> bool:
+    """Whether decoding and encoding changes nothing in the value."""
+    try:
+        _DECODE_VALUE(text)
+    except (*_STRICTER, RecursionError):
+        return False
+    return True
+
+
+def _tolerant(decode: Callable[[bytes], Any], text: Text) -> Any:
+    """The result of `decode` for the text without byte order mark, in which `_HALF` stands for the `\\u` of halves."""
+    try:
+        return decode(_ESCAPES.sub(_marked, bytes(text).removeprefix(BYTE_ORDER_MARK)))
+    except RecursionError as error:
+        raise _too_deep() from error
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise _not_json() from error
+
+
+def _marked(escape: re.Match[bytes]) -> bytes:
+    return escape[0] if escape[1] is None else _HALF + escape[1]
+
+
+def _restored(raw: msgspec.Raw) -> msgspec.Raw:
+    return msgspec.Raw(bytes(raw).replace(_HALF, b"\\u"))
+
+
+def _value(marked: bytes) -> Any:
+    unread: list[str] = []
+    found = _read(marked, unread.append)
+    if unread:
+        words = "numbers of an application's answer that no double holds are read as null"
+        log.warning(words, extra={"count": len(unread)})
+    return found
+
+
+def _editable(marked: bytes) -> Any:
+    return _read(marked, lambda number: msgspec.Raw(number.encode()))
+
+
+def _read(marked: bytes, beyond: Callable[[str], Any]) -> Any:
+    """The value with U+FFFD for halves, and with what `beyond` returns for numbers that no double holds."""
+
+    def number(text: str) -> Any:
+        double = float(text)
+        if not math.isfinite(double):
+            return beyond(text)
+        return int(text) if text.removeprefix("-").isdigit() else double
+
+    text = re.sub(_HALF + rb".{4}", REPLACEMENT.encode(), marked)
+    try:
+        return _DECODE_VALUE(text)
+    except (
+        msgspec.ValidationError
+    ):  # of a number that is out of range: calling `number` for each takes ten times longer
+        return json.loads(text.decode(), parse_float=number, parse_int=number, parse_constant=_refused)
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _without_halves(name: str) -> str:
+    return re.sub(_HALF.decode() + ".{4}", REPLACEMENT, name)
+
+
+def _not_json() -> UpstreamInvalidResponse:
+    return UpstreamInvalidResponse("the application's answer is not valid JSON")
+
+
+def _too_deep() -> UpstreamInvalidResponse:
+    return UpstreamInvalidResponse("the application's answer is nested too deeply")

@@ -1,0 +1,49 @@
+"""The audit entry at the end of a job: inserted by the statement that ends it."""
+
+from uuid import UUID
+
+from gateway.access.audit.log import ONCE
+from gateway.contract.kinds import Effect
+from gateway.jobs.model import OPERATION_TASK, JobSummary, NewJob
+
+#: what `settling` reads of a job
+SETTLED = """
+    jobs.id, jobs.organization_id, jobs.client_id, jobs.connector_id, jobs.kind, jobs.task, jobs.entity, jobs.action,
+    jobs.target, jobs.status, jobs.error, jobs.request_id, jobs.is_inline, jobs.effect, jobs.created_at,
+    jobs.finished_at
+"""
+#: task → the name of its acceptance and of its end; other jobs have that of their operation
+_NAMES = {
+    "batch": "batch",
+    "synchronize": "context_store.synchronize",
+    "delete_connector": "connector.delete",
+    "delete_workspace": "workspace.delete",
+}
+_NAMED = " ".join(f"WHEN '{task}' THEN '{name}'" for task, name in _NAMES.items())
+
+
+def call_id_of(job: NewJob | JobSummary, *, is_new: bool = True) -> UUID | None:
+    """The `call_id` of the entry of a new job's acceptance; None if no entry follows at its end."""
+    return None if not is_new or (job.effect is Effect.READ and job.task == OPERATION_TASK) else job.id
+
+
+#: A call whose caller waits has the code of its error, and how long it took; the acceptance of a job was counted
+_CODE = "CASE WHEN is_inline AND status = 'failed' THEN COALESCE(error::json ->> 'code', status) ELSE status END"
+_TOOK = "CASE WHEN is_inline THEN (extract(epoch FROM now() - created_at) * 1000)::integer END"
+
+
+def settling(jobs: str, *, outcome: str = _CODE) -> str:
+    """The statement that inserts the entries of these jobs that have ended; `jobs` is the name of their rows.
+
+    Operations that only read have no second entry.
+    """
+    return f"""
+        INSERT INTO audit (organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent,
+                           request_id, took_ms, entry_kind, call_id)
+        SELECT ended.organization_id, now(), client_id, ended.connector_id, ended.kind,
+               CASE task {_NAMED} ELSE COALESCE(entity || '.' || action, task) END, ended.target, begun.changed,
+               {outcome}, begun.intent, ended.request_id, {_TOOK}, 'settlement', ended.id
+        FROM {jobs} AS ended LEFT JOIN audit AS begun ON begun.call_id = ended.id AND begun.entry_kind = 'intent'
+        WHERE client_id IS NOT NULL AND finished_at IS NOT NULL AND (effect <> 'read' OR task <> '{OPERATION_TASK}')
+        {ONCE}
+    """

@@ -1,0 +1,45 @@
+"""Measures how long callbacks hold the event loop of a test, in processor time, which other processes do not change."""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+#: maximum seconds of one callback
+LIMIT = 0.1
+
+
+@dataclass
+class LongestCallback:
+    """The callback that held the event loop longest."""
+
+    seconds: float = 0.0
+    callback: str = ""
+
+
+@contextmanager
+def never_blocked(limit: float = LIMIT) -> Iterator[LongestCallback]:
+    """Fail if a callback of an event loop takes longer; the loop is asyncio's own, as in all tests."""
+    longest = LongestCallback()
+    with measured(longest):
+        yield longest
+    assert longest.seconds <= limit, f"{longest.callback} held the event loop for {longest.seconds:.3f} s"
+
+
+@contextmanager
+def measured(longest: LongestCallback) -> Iterator[None]:
+    run = asyncio.Handle._run  # type: ignore[attr-defined]
+
+    def timed(handle: asyncio.Handle) -> None:
+        begun = time.thread_time()
+        run(handle)
+        seconds = time.thread_time() - begun
+        if seconds > longest.seconds:
+            longest.seconds, longest.callback = seconds, repr(handle)[:500]
+
+    asyncio.Handle._run = timed  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        asyncio.Handle._run = run  # type: ignore[attr-defined]
