@@ -23,6 +23,7 @@ from gateway.operations.execution import Execution
 from gateway.operations.exports.service import Exports
 from gateway.operations.job_control import JobControl
 from gateway.operations.permission import Permission
+from gateway.operations.policy_trials import PolicyTrials
 from gateway.operations.reading import ResultReading
 from gateway.operations.response_cache import WRITING, ResponseCache
 from gateway.operations.runs import OperationRuns
@@ -40,6 +41,7 @@ class OperationServices:
 
     permission: Permission
     reading: ResultReading
+    policy_trials: PolicyTrials
     runs: OperationRuns
     execution: Execution
     copy_search: CopySearch
@@ -93,6 +95,9 @@ async def open_operations(
     try:
         yield OperationServices(
             permission=permission,
+            policy_trials=PolicyTrials(
+                audit=audit, catalog=catalog, connectors=connectors.access, policies=policy.change
+            ),
             reading=ResultReading(resolver, permission, jobs.store, inputs),
             runs=runs,
             execution=execution,

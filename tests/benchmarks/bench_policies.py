@@ -47,8 +47,8 @@ async def run(quick: bool) -> Report:
         Figure("p50 of a decision that reads a param, against Cedar over the whole set", ours, of_cedar, "µs"),
     ]
     report.notes.append(
-        f"{STATEMENTS} statements of an organization, of which {STATEMENTS // CLIENTS} are about the client of the call "
-        "and have a condition."
+        f"{STATEMENTS} statements of an organization, of which {STATEMENTS // CLIENTS} are about the client of the "
+        "call and have a condition."
     )
     return report
 

@@ -8,9 +8,8 @@ from uuid import UUID
 import aiohttp
 import pytest
 
-from gateway.access.policy.model import NewPolicy
 from gateway.access.policy.store import PolicyStore
-from gateway.contract.policies import PolicyMode
+from gateway.contract.policies import NewPolicy, PolicyMode
 from gateway.jobs.claims import Claims
 from gateway.run.work import work_of
 from tests.agents.mcp.conftest import Raw
@@ -42,11 +41,12 @@ async def test_a_policy_has_versions_and_tags(api: Api):
     assert (first.status, first.headers["ETag"], second.headers["ETag"]) == (200, '"1"', '"2"')
     assert refused.document(412)["code"] == "precondition_failed"
     read = await api.get(f"{POLICIES}/a-policy")
-    assert (read.document(), read.headers["ETag"]) == (second.document(), '"2"')
+    stored = {name: value for name, value in second.document().items() if name != "would_have"}
+    assert (read.document(), read.headers["ETag"]) == (stored, '"2"')
     assert (read.document()["version"], read.document()["mode"], read.document()["cedar"]) == (2, "shadow", EVERYTHING)
     versions = (await api.get(f"{POLICIES}/a-policy/versions")).document()["data"]
     assert [each["version"] for each in versions] == [2, 1]
-    assert (await api.get(POLICIES)).document()["data"] == [second.document()]
+    assert (await api.get(POLICIES)).document()["data"] == [stored]
 
 
 async def test_a_deleted_policy_keeps_its_versions_and_its_numbers(api: Api):
@@ -474,3 +474,94 @@ async def test_every_process_obeys_a_change_at_once(office: Office):
 
 async def refuses(office: Office) -> bool:
     return (await office.desk.send("tickets", "list", {"per_page": 1})).status == 403
+
+
+# --- trials ---
+
+
+async def test_cases_are_decided_by_given_policies_without_sending_anything(api: Api, support_desk: ConnectorApi):
+    stated = [
+        {"operation": "support-desk.tickets.list"},
+        {"operation": "support-desk.tickets.update", "params": UPDATE},
+        {"operation": "support-desk.tickets.create", "params": CREATE, "surface": "mcp"},
+        {"operation": "support-desk.tickets.context_store_search", "connector_id": support_desk.record["id"]},
+    ]
+    cedar = f"""{READ} @id("asked") @approval("Writes") permit(principal, action in Action::"write", resource);
+        @id("no") @advice("Ask.") forbid(principal, action in Action::"idempotent", resource);"""
+
+    answer = await api.post(
+        f"{POLICIES}/check", {"cases": stated, "policies": [{"name": "main", "cedar": cedar, "mode": "enforce"}]}
+    )
+
+    decided = [(each["decision"], each["policies"]) for each in answer.document()["data"]]
+    assert decided == [("allow", ["main"]), ("deny", ["no"]), ("approve", ["asked"]), ("allow", ["main"])]
+    assert answer.document()["data"][1]["advice"] == "Ask."
+    assert (await api.get(POLICIES)).document()["data"] == []
+
+
+async def test_cases_are_decided_by_the_stored_policies(office: Office):
+    await office.forbid(READ)
+    operation = {"operation": "support-desk.tickets.update", "params": UPDATE}
+
+    answer = await office.admin.post(
+        f"{POLICIES}/check", {"cases": [operation, {**operation, "client": office.agent_id}]}
+    )
+
+    assert [each["decision"] for each in answer.document()["data"]] == ["allow", "deny"]
+
+
+async def test_a_case_is_explained_on_request(api: Api, support_desk: ConnectorApi):
+    case = {"operation": "support-desk.tickets.get", "params": {"ticket_id": 1}, "explain": True}
+    policy = {"name": "one", "cedar": 'permit(principal, action, resource) when { context.surface == "http" };'}
+
+    answer = await api.post(f"{POLICIES}/check", {"cases": [case], "policies": [policy]})
+
+    [explained] = answer.document()["data"]
+    assert explained["request"]["action"] == {"type": "Action", "id": "support-desk.tickets.get"}
+    assert explained["request"]["context"]["surface"] == "http"
+    assert {each["uid"]["type"] for each in explained["entities"]} == {"Action", "Connector"}
+
+
+@pytest.mark.parametrize(
+    ("case", "pointer"),
+    [
+        ({"operation": "support-desk.tickets.lst"}, "/cases/1/operation"),
+        ({"operation": "support-desk.tickets.get", "params": {}}, "/cases/1/params/ticket_id"),
+        ({"operation": "support-desk.tickets.list", "explan": True}, "/cases/1"),
+        ({"operation": "support-desk.tickets.list", "connector_id": "x"}, "/cases/1"),
+    ],
+)
+async def test_a_faulty_case_is_named_by_its_index(api: Api, case, pointer):
+    answer = await api.post(f"{POLICIES}/check", {"cases": [{"operation": "support-desk.tickets.list"}, case]})
+
+    assert [each["pointer"] for each in answer.document(422)["errors"]] == [pointer]
+
+
+async def test_the_answer_to_a_put_says_what_would_have_happened_to_the_calls_of_the_last_day(office: Office):
+    for _ in range(2):
+        await office.desk.execute("tickets", "update", UPDATE)
+    await office.desk.execute("tickets", "list", {"per_page": 1})
+    await office.admins_desk.execute("tickets", "update", UPDATE)
+    await eventually(lambda: recorded(office, 4))
+
+    answer = (await put(office.admin, READ, mode="shadow")).document()["would_have"]
+
+    assert (answer["refused"], answer["asked"], answer["undecided"]) == (3, 0, 0)
+    refused = {each["id"]: each["refused"] for each in answer["by_client"]}
+    assert refused == {office.agent_id: 2, office.admin_id: 1}
+
+
+async def test_a_decision_that_depends_on_params_stays_open(office: Office):
+    await office.desk.execute("tickets", "update", UPDATE)
+    await eventually(lambda: recorded(office, 1))
+    cedar = f"""{EVERYTHING} forbid(principal, action == Action::"support-desk.tickets.update", resource)
+        when {{ context.params.ticket_id == 7 }};"""
+
+    answer = (await put(office.admin, cedar)).document()["would_have"]
+
+    assert (answer["refused"], answer["undecided"]) == (0, 1)
+
+
+async def recorded(office: Office, number: int) -> bool:
+    calls = await office.front.services.logs.audit.recent_calls(office.organization_id)
+    return sum(each.calls for each in calls if each.what.startswith("tickets.")) == number

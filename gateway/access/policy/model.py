@@ -37,15 +37,6 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         )
 
 
-class NewPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """A version to store."""
-
-    name: str
-    mode: PolicyMode
-    cedar: str
-    description: str | None = None
-
-
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """The resource of a call: a connector with its workspace and kind."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from gateway.access.policy.decision import DecidedSet
-from gateway.access.policy.language import PolicyStatement, statements_of
+from gateway.access.policy.language import statements_of
 from gateway.access.policy.model import ALLOWED, Decision, Policy, PolicyCall, Verdict
 from gateway.access.policy.store import PolicyStore
 from gateway.contract.policies import PolicyMode
@@ -45,8 +45,8 @@ class PolicySets:
         enforced = [each for each in policies if each.mode is PolicyMode.ENFORCE]
         has_shadow = len(enforced) < len(policies)
         return cls(
-            DecidedSet(_statements(enforced)) if enforced else None,
-            DecidedSet(_statements(policies)) if has_shadow else None,
+            decided_by(enforced) if enforced else None,
+            decided_by(policies) if has_shadow else None,
         )
 
 
@@ -120,8 +120,9 @@ class PolicyPoint:
         self._cached.clear()
 
 
-def _statements(policies: Iterable[Policy]) -> list[PolicyStatement]:
-    return [statement for policy in policies for statement in statements_of(policy.name, policy.cedar)]
+def decided_by(policies: Iterable[Policy]) -> DecidedSet:
+    """The statements of stored policies."""
+    return DecidedSet([each for policy in policies for each in statements_of(policy.name, policy.cedar)])
 
 
 def _report(call: PolicyCall, decision: Decision, shadow: Decision) -> None:

@@ -8,11 +8,11 @@ from uuid import UUID
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
+from gateway.access.policy.decision import DecidedSet
 from gateway.access.policy.language import PolicyStatement, Schema, checked
-from gateway.access.policy.model import NewPolicy
-from gateway.access.policy.point import PolicyPoint
+from gateway.access.policy.point import PolicyPoint, decided_by
 from gateway.access.policy.store import PolicyStore
-from gateway.contract.policies import PolicyList, PolicyMode, PolicyView
+from gateway.contract.policies import NewPolicy, PolicyList, PolicyMode, PolicyView
 from gateway.errors import FieldError, InvalidParams, InvalidPolicy
 from gateway.foundation.aio.remembered import Remembered
 
@@ -71,6 +71,24 @@ class Policies:
             await self._store.delete(caller.organization_id, name, if_match)
             self._forget(caller.organization_id)
 
+    async def trial(self, caller: Caller, policies: Sequence[NewPolicy] | None) -> DecidedSet | None:
+        """The enforced ones of these policies, which are checked as if they were stored, else of the stored ones.
+
+        None without any; raises InvalidPolicy.
+        """
+        _require(caller)
+        if policies is None:
+            return (await self._point.sets(caller.organization_id)).enforced
+        schema = await self._schema()
+        return await asyncio.to_thread(_trial_set, policies, schema)
+
+    async def as_enforced(self, caller: Caller, name: str) -> DecidedSet:
+        """The enforced policies, and the named one whatever its mode is."""
+        _require(caller)
+        current = await self._store.current(caller.organization_id)
+        decides = [each for each in current if each.mode is PolicyMode.ENFORCE or each.name == name]
+        return await asyncio.to_thread(decided_by, decides)
+
     async def schema(self, caller: Caller) -> Mapping[str, Any]:
         """The schema in Cedar's JSON format."""
         _require(caller)
@@ -84,6 +102,12 @@ class Policies:
     def _forget(self, organization_id: UUID) -> None:
         """The caller's next call is decided by the change, even before this process is notified."""
         self._point.on_notify(str(organization_id))
+
+
+def _trial_set(policies: Sequence[NewPolicy], schema: Schema) -> DecidedSet | None:
+    enforced = [each for each in policies if each.mode is PolicyMode.ENFORCE]
+    statements = [statement for each in enforced for statement in checked(each.name, each.cedar, schema)]
+    return DecidedSet(statements) if enforced else None
 
 
 def _require_supported(statements: Sequence[PolicyStatement]) -> None:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from gateway.access.policy.model import NewPolicy, Policy
-from gateway.contract.policies import PolicyMode
+from gateway.access.policy.model import Policy
+from gateway.contract.policies import NewPolicy, PolicyMode
 from gateway.errors import Conflict, FieldError, InvalidPolicy, NotFound, PreconditionFailed
 from gateway.foundation.db.pool import Connection, Database
 

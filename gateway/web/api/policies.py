@@ -1,20 +1,34 @@
 """The organization's policies in Cedar, for administrators."""
 
-from typing import Annotated, ClassVar
+from contextlib import suppress
+from typing import Annotated, Any, ClassVar
 
 from aiohttp import web
+from msgspec import ValidationError, convert
+from msgspec.structs import asdict
 from pydantic import Field
 
 from gateway.access.identity.model import Scope
-from gateway.contract.policies import PolicyList, PolicyMode, PolicyView
+from gateway.contract.policies import (
+    CheckedCases,
+    NewPolicy,
+    PolicyCase,
+    PolicyList,
+    PolicyMode,
+    PolicyView,
+    StoredPolicyView,
+)
+from gateway.errors import FieldError, GatewayError, InvalidParams
 from gateway.web.bodies import Body, QueryString, json_response, read_body, read_query
-from gateway.web.keys import CALLER, SERVICES
+from gateway.web.keys import AUDIT, CALLER, SERVICES
 from gateway.web.route import Route
 
 _PATH = "/api/v1/policies"
 _NAMED = _PATH + "/{name}"
 #: maximum characters of a policy; the language's own limit gives the better error
 _MAX_TEXT = 100_000
+#: maximum cases of a request, and policies that it gives
+_MAX_CASES, _MAX_TRIED = 500, 50
 
 
 class PutPolicy(Body):
@@ -32,6 +46,36 @@ class PutPolicy(Body):
     cedar: str = Field(max_length=_MAX_TEXT, description="the statements in Cedar")
     mode: PolicyMode = Field(strict=False, description="`enforce` decides; `shadow` only counts and logs")
     description: Annotated[str, Field(max_length=2000)] | None = Field(None, description="what it is for")
+
+
+class TrialPolicy(Body):
+    """A policy that is tried without being stored."""
+
+    name: str = Field(max_length=100, description="its name in decisions")
+    cedar: str = Field(max_length=_MAX_TEXT, description="the statements in Cedar")
+    mode: PolicyMode = Field(PolicyMode.ENFORCE, strict=False, description="`shadow` decides nothing")
+
+
+class CheckPolicies(Body):
+    """Cases to decide."""
+
+    EXAMPLES: ClassVar = {
+        "stored": {"cases": [{"operation": "support-desk.tickets.get", "params": {"ticket_id": 1}}]},
+        "given": {
+            "cases": [{"operation": "support-desk.tickets.list", "surface": "mcp", "explain": True}],
+            "policies": [{"name": "reading", "cedar": 'permit(principal, action in Action::"read", resource);'}],
+        },
+    }
+
+    cases: list[dict[str, Any]] = Field(
+        min_length=1,
+        max_length=_MAX_CASES,
+        description="`{operation, client?, connector_id?, params?, surface?, explain?}`; `operation` is "
+        "`kind.entity.action`, and `client` by default the caller",
+    )
+    policies: list[TrialPolicy] | None = Field(
+        None, max_length=_MAX_TRIED, description="decide instead of the stored policies"
+    )
 
 
 class SchemaQuery(QueryString):
@@ -64,7 +108,7 @@ async def put_policy(request: web.Request) -> web.Response:
 
     A permit or forbid may have the annotations `@id` (unique in the organization), `@advice`, `@approval` (or
     `@requireApproval`) with `@approvers` and `@expires`. The gateway cannot ask for approvals yet: a call that needs
-    one is refused.
+    one is refused. `would_have` says what would have happened to the calls of the last day.
     """
     body = await read_body(request, PutPolicy)
     stored = await request.app[SERVICES].policy.change.put(
@@ -75,7 +119,32 @@ async def put_policy(request: web.Request) -> web.Response:
         description=body.description,
         if_match=request.headers.get("If-Match"),
     )
-    return _tagged(stored)
+    would_have = None
+    with suppress(GatewayError):  # the policy is stored
+        would_have = await request.app[SERVICES].operations.policy_trials.effect_of(request[CALLER], stored.name)
+    return _tagged(StoredPolicyView(**asdict(stored), would_have=would_have))
+
+
+async def check_policies(request: web.Request) -> CheckedCases:
+    """Decides cases by `policies`, else by the stored ones; nothing is sent. `policies` are checked as a PUT checks
+    them. A faulty case is 422 and named by its index.
+    """
+    body = await read_body(request, CheckPolicies)
+    request[AUDIT].what = None  # nothing is changed and nothing is sent
+    cases = [_case(index, each) for index, each in enumerate(body.cases)]
+    given = None
+    if body.policies is not None:
+        given = [NewPolicy(name=each.name, mode=each.mode, cedar=each.cedar) for each in body.policies]
+    trials = request.app[SERVICES].operations.policy_trials
+    return CheckedCases(await trials.check(request[CALLER], cases, given))
+
+
+def _case(index: int, document: Any) -> PolicyCase:
+    try:
+        return convert(document, PolicyCase)
+    except ValidationError as error:
+        message = f"case {index}: {error}"
+        raise InvalidParams(faults=[FieldError(f"/cases/{index}", f"cases[{index}]", "invalid", message)]) from error
 
 
 async def delete_policy(request: web.Request) -> web.Response:
@@ -138,12 +207,23 @@ ROUTES: tuple[Route, ...] = (
         "Store a policy, or a new version of it",
         "Policies",
         body=PutPolicy,
-        response=PolicyView,
+        response=StoredPolicyView,
         errors=(409, 412),
         reads=("If-Match",),
         sends={200: ("ETag",)},
         scope=Scope.ADMIN,
         audit="policy.put",
+    ),
+    Route(
+        "POST",
+        _PATH + "/check",
+        check_policies,
+        "Decide cases by policies, without sending anything",
+        "Policies",
+        body=CheckPolicies,
+        response=CheckedCases,
+        scope=Scope.ADMIN,
+        audit="policy.check",
     ),
     Route(
         "DELETE",
