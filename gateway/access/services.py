@@ -22,7 +22,7 @@ from gateway.access.oauth_server.store import AuthorizationStore
 from gateway.access.policy.language import Schema
 from gateway.access.policy.point import PolicyPoint
 from gateway.access.policy.schema import document
-from gateway.access.policy.service import Policies
+from gateway.access.policy.service import PolicyService
 from gateway.access.policy.store import PolicyStore
 from gateway.access.request_log.log import RequestLog
 from gateway.access.sign_in.model import ProviderSettings
@@ -65,7 +65,7 @@ class PolicyServices:
     #: decides calls
     point: PolicyPoint
     #: what administrators do with policies
-    change: Policies
+    change: PolicyService
 
 
 def policies_of(
@@ -76,7 +76,7 @@ def policies_of(
     point = PolicyPoint(store)
     notifications.subscribe({"policy": point.on_notify}, point.invalidate_all)
     schema = Remembered(partial(asyncio.to_thread, _schema_of, catalog), inf)
-    return PolicyServices(point=point, change=Policies(audit, store, point, schema))
+    return PolicyServices(point=point, change=PolicyService(audit, store, point, schema))
 
 
 def _schema_of(catalog: Catalog) -> Schema:

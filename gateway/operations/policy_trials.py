@@ -15,7 +15,7 @@ from gateway.access.identity.model import Caller
 from gateway.access.policy.decision import DecidedSet
 from gateway.access.policy.model import ALLOWED, PolicyCall, Target, Verdict
 from gateway.access.policy.schema import Unreadable
-from gateway.access.policy.service import Policies
+from gateway.access.policy.service import PolicyService
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.kinds import Effect
@@ -45,7 +45,7 @@ class PolicyTrials:
     audit: Audit
     catalog: Catalog
     connectors: ConnectorAccess
-    policies: Policies
+    policies: PolicyService
 
     async def check(
         self, caller: Caller, cases: Sequence[PolicyCase], policies: Sequence[NewPolicy] | None

@@ -1,6 +1,7 @@
 """Policies through the API: versions, faults, and that no surface acts without a decision."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from uuid import UUID
@@ -14,8 +15,10 @@ from gateway.jobs.claims import Claims
 from gateway.run.work import work_of
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Api, ConnectorApi
+from tests.harness.command_line import Ended, invoked
 from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.in_process import FrontEnd
+from tests.harness.processes import bare_environment
 from tests.harness.waiting import eventually
 from tests.jobs.conftest import SHARES
 
@@ -565,3 +568,74 @@ async def test_a_decision_that_depends_on_params_stays_open(office: Office):
 async def recorded(office: Office, number: int) -> bool:
     calls = await office.front.services.logs.audit.recent_calls(office.organization_id)
     return sum(each.calls for each in calls if each.what.startswith("tickets.")) == number
+
+
+# --- commands ---
+
+
+@pytest.fixture
+def command(front: FrontEnd, tmp_path):
+    """`await command(client, secret, "policy", …)` in the folder of the test."""
+
+    async def run(client_id: str, secret: str, *words: str) -> Ended:
+        variables = {
+            "GATEWAY_URL": front.base_url,
+            "GATEWAY_CLIENT_ID": client_id,
+            "GATEWAY_CLIENT_SECRET": secret,
+            "COLUMNS": "120",
+        }
+        return await invoked(*words, environment={**bare_environment(), **variables}, directory=tmp_path)
+
+    return run
+
+
+async def test_a_policy_is_stored_from_a_file_listed_and_deleted(front: FrontEnd, command, tmp_path):
+    administrator = await front.client()
+    (tmp_path / "agents-read.cedar").write_text(READ)
+
+    applied = await command(*administrator, "policy", "apply", "agents-read.cedar", "--mode", "shadow")
+    listed = await command(*administrator, "policy", "list", "-o", "json")
+    deleted = await command(*administrator, "policy", "delete", "agents-read")
+    again = await command(*administrator, "policy", "delete", "agents-read")
+
+    assert applied.code == 0
+    assert "agents-read is stored as version 1, mode shadow" in applied.err
+    assert [(each["name"], each["cedar"]) for each in listed.json()] == [("agents-read", READ)]
+    assert (deleted.code, again.code) == (0, 4)
+
+
+async def test_a_faulty_file_is_refused_with_its_place(front: FrontEnd, command, tmp_path):
+    (tmp_path / "bad.cedar").write_text("permit(principal action, resource);")
+
+    ended = await command(*await front.client(), "policy", "apply", "bad.cedar")
+
+    assert ended.code == 1
+    assert "line 1, column 18: unexpected token" in ended.err
+
+
+@pytest.mark.parametrize(("expect", "code"), [("deny", 0), ("allow", 1)])
+async def test_a_table_of_cases_is_compared_with_what_is_expected(front: FrontEnd, command, tmp_path, expect, code):
+    (tmp_path / "agents-read.cedar").write_text(READ)
+    (tmp_path / "cases.yaml").write_text(
+        f"""
+        policies: [agents-read.cedar]
+        cases:
+          - {{operation: support-desk.tickets.list}}
+          - {{operation: support-desk.tickets.update, params: {json.dumps(UPDATE)}, expect: {expect}}}
+        """
+    )
+
+    ended = await command(*await front.client(), "policy", "test", "cases.yaml", "-o", "json")
+
+    assert ended.code == code
+    assert [each["decision"] for each in ended.json()] == ["allow", "deny"]
+    assert f"{2 - code} of 2 cases are decided as expected" in ended.err
+
+
+@pytest.mark.parametrize(
+    "text", ["cases: 1", "[]", "cases: [{}]", "a: [", "policies: [none.cedar]\ncases: []", "policies: 1\ncases: []"]
+)
+async def test_a_file_that_is_no_table_is_a_mistake(front: FrontEnd, command, tmp_path, text):
+    (tmp_path / "cases.yaml").write_text(text)
+
+    assert (await command(*await front.client(), "policy", "test", "cases.yaml")).code == 2

@@ -19,7 +19,7 @@ from gateway.foundation.aio.remembered import Remembered
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
 
-class Policies:
+class PolicyService:
     """The policies of the caller's organization."""
 
     def __init__(self, audit: Audit, store: PolicyStore, point: PolicyPoint, schema: Remembered[Schema]) -> None:

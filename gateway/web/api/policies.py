@@ -178,6 +178,8 @@ ROUTES: tuple[Route, ...] = (
         "Policies",
         response=PolicyList,
         scope=Scope.ADMIN,
+        command="gateway policy list",
+        python="print(await gateway.policies.list())",
     ),
     Route(
         "GET",
@@ -213,6 +215,11 @@ ROUTES: tuple[Route, ...] = (
         sends={200: ("ETag",)},
         scope=Scope.ADMIN,
         audit="policy.put",
+        command="gateway policy apply agents-read.cedar",
+        python=(
+            "cedar = 'permit(principal, action in Action::\"read\", resource);'\n"
+            'print((await gateway.policies.put("agents-read", cedar, mode="shadow")).would_have)'
+        ),
     ),
     Route(
         "POST",
@@ -224,6 +231,8 @@ ROUTES: tuple[Route, ...] = (
         response=CheckedCases,
         scope=Scope.ADMIN,
         audit="policy.check",
+        command="gateway policy test cases.yaml",
+        python='print(await gateway.policies.check([{"operation": "support-desk.tickets.list"}]))',
     ),
     Route(
         "DELETE",
@@ -236,6 +245,8 @@ ROUTES: tuple[Route, ...] = (
         reads=("If-Match",),
         scope=Scope.ADMIN,
         audit="policy.delete",
+        command="gateway policy delete agents-read",
+        python='await gateway.policies.delete("agents-read")',
     ),
     Route(
         "GET",
