@@ -22,6 +22,7 @@ from gateway.operations.deletion import Deletion
 from gateway.operations.execution import Execution
 from gateway.operations.exports.service import Exports
 from gateway.operations.job_control import JobControl
+from gateway.operations.offers import Offers
 from gateway.operations.permission import Permission
 from gateway.operations.policy_trials import PolicyTrials
 from gateway.operations.reading import ResultReading
@@ -40,6 +41,7 @@ class OperationServices:
     """The use cases that run operations."""
 
     permission: Permission
+    offers: Offers
     reading: ResultReading
     policy_trials: PolicyTrials
     runs: OperationRuns
@@ -95,6 +97,7 @@ async def open_operations(
     try:
         yield OperationServices(
             permission=permission,
+            offers=Offers(connectors.access, permission),
             policy_trials=PolicyTrials(
                 audit=audit, catalog=catalog, connectors=connectors.access, policies=policy.change
             ),

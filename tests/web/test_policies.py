@@ -350,6 +350,19 @@ async def test_tools_that_are_never_allowed_are_not_offered(office: Office):
     assert any("tickets__update" in each["name"] for each in every["tools"])
 
 
+async def test_searches_and_lists_of_tools_leave_out_what_is_never_allowed(office: Office):
+    await office.forbid(READ)
+    search = "/api/v1/operations?query=update%20a%20ticket&kind=support-desk"
+
+    found = [(await api.get(search)).document()["data"] for api in (office.agent, office.admin)]
+    listed = (await office.agent.get("/api/v1/tools?format=mcp&kind=support-desk")).document()["operations"]
+
+    updating = [{each["operation"] for each in data} & {"support-desk.tickets.update"} for data in found]
+    assert updating == [set(), {"support-desk.tickets.update"}]
+    assert "support-desk.tickets.list" in listed.values()
+    assert "support-desk.tickets.update" not in listed.values()
+
+
 async def test_the_console_asks_too(office: Office):
     await office.forbid()
     fields = {"connector": office.desk.record["id"], "operation": "support-desk.tickets.list", "do": "run"}

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import cedarpy
@@ -16,7 +17,7 @@ import msgspec
 
 from gateway.access.policy.language import PolicyStatement
 from gateway.access.policy.model import Approval, Decision, PolicyCall, Verdict
-from gateway.access.policy.schema import Unreadable, action_id, params_type, value_of
+from gateway.access.policy.schema import Type, Unreadable, action_id, params_type, value_of
 
 #: maximum combinations of client, operation and connector whose statements are kept
 _MAX_KEPT = 20_000
@@ -59,12 +60,11 @@ class Residual:
 
     def __init__(self, statements: Sequence[PolicyStatement], call: PolicyCall) -> None:
         self._statements = statements
-        self._policies = _policies(enumerate(statements))
+        self._operation = call.operation
         self._reads = {name for statement in statements for name in _context_names(statement)}
         self._params = {name for statement in statements for name in _param_names(statement)}
-        self._types = params_type(call.operation) if self._params else {}
         target = call.target
-        entities = [
+        self.entities = [
             {
                 "uid": {"type": "Connector", "id": str(target.connector_id)},
                 "attrs": {"name": target.name},
@@ -79,8 +79,6 @@ class Residual:
                 "parents": [{"type": "Action", "id": call.effect.value}],
             },
         ]
-        self.entities = entities
-        self._entities = cedarpy.Entities.from_json_str(json.dumps(entities))
         self.request = {
             "principal": {"type": "Client", "id": str(call.client_id)},
             "action": {"type": "Action", "id": _action_of(call)},
@@ -88,8 +86,22 @@ class Residual:
         }
         self.always: Decision | None = self._unconditional()
 
+    @cached_property
+    def _policies(self) -> cedarpy.PolicySet:
+        return _policies(enumerate(self._statements))
+
+    @cached_property
+    def _entities(self) -> cedarpy.Entities:
+        return cedarpy.Entities.from_json_str(json.dumps(self.entities))
+
+    @cached_property
+    def _types(self) -> Type:
+        return params_type(self._operation)
+
     def _unconditional(self) -> Decision | None:
         """The decision, if nothing of the context can change it."""
+        if not self._statements:
+            return Decision(verdict=Verdict.DENY)
         if not self._reads:
             return self._decided({})
         final = [

@@ -90,21 +90,7 @@ class HostedBackend:
         return None if resolved.record.status is ConnectorStatus.DISABLED else _info(resolved.record)
 
     async def offered(self, caller: HostedCaller, entries: Iterable[OperationEntry]) -> Sequence[OperationEntry]:
-        """The operations of which some call is allowed by some connector; all of kinds without a connector."""
-        permission, entries = self._services.operations.permission, list(entries)
-        if not await permission.is_needed(caller.caller):
-            return entries
-        records: dict[str, list[ConnectorRecord]] = {}
-        for record in await self._services.connectors.access.find(caller.caller):
-            records.setdefault(record.kind, []).append(record)
-        found = []
-        for entry in entries:
-            name = (entry.kind, entry.entity_id, entry.action_id)
-            of_kind = records.get(entry.kind.name, [])
-            possible = [await permission.is_possible(caller.caller, record, *name) for record in of_kind]
-            if any(possible) or not of_kind:
-                found.append(entry)
-        return found
+        return await self._services.operations.offers.among(caller.caller, entries)
 
     async def execute(self, caller: HostedCaller, call: AgentCall) -> OperationResult | JobSummary:
         operation_call = self._call(caller, call)
