@@ -95,6 +95,13 @@ async def test_two_policies_do_not_share_an_id(api: Api):
     assert "is that of a statement of the policy 'one'" in refused.document(422)["detail"]
 
 
+@pytest.mark.parametrize("members", [{"cedar": f"// \x00\n{READ}"}, {"cedar": READ, "description": "\x00"}])
+async def test_a_text_that_cannot_be_stored_is_refused(api: Api, members):
+    refused = await api.call("PUT", f"{POLICIES}/main", json={"mode": "enforce", **members})
+
+    assert refused.document(422)["code"] == "invalid_params"
+
+
 async def test_a_name_that_is_no_name_is_refused(api: Api):
     assert (await put(api, READ, "Not%20a%20name")).document(422)["code"] == "invalid_params"
 

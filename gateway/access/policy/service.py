@@ -13,7 +13,7 @@ from gateway.access.policy.language import PolicyStatement, Schema, checked
 from gateway.access.policy.point import PolicyPoint, decided_by
 from gateway.access.policy.store import PolicyStore
 from gateway.contract.policies import NewPolicy, PolicyList, PolicyMode, PolicyView
-from gateway.errors import FieldError, InvalidParams, InvalidPolicy
+from gateway.errors import FieldError, InvalidParams, InvalidPolicy, NotFound
 from gateway.foundation.aio.remembered import Remembered
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
@@ -41,6 +41,7 @@ class PolicyService:
     async def versions(self, caller: Caller, name: str) -> PolicyList:
         """The kept versions, the newest first, also of a deleted policy; raises NotFound."""
         _require(caller)
+        _require_possible(name)
         return PolicyList([each.view for each in await self._store.versions(caller.organization_id, name)])
 
     async def put(
@@ -68,6 +69,7 @@ class PolicyService:
         """Delete a policy; its versions can still be read. Raises NotFound and PreconditionFailed."""
         with self._audit.record("policy.delete", caller, target=name):
             _require(caller)
+            _require_possible(name)
             await self._store.delete(caller.organization_id, name, if_match)
             self._forget(caller.organization_id)
 
@@ -102,6 +104,12 @@ class PolicyService:
     def _forget(self, organization_id: UUID) -> None:
         """The caller's next call is decided by the change, even before this process is notified."""
         self._point.on_notify(str(organization_id))
+
+
+def _require_possible(name: str) -> None:
+    """Raise NotFound for a name that no policy can have, which may hold characters that PostgreSQL refuses."""
+    if not _NAME.fullmatch(name):
+        raise NotFound(f"there is no policy {name!r}")
 
 
 def _trial_set(policies: Sequence[NewPolicy], schema: Schema) -> DecidedSet | None:

@@ -27,6 +27,8 @@ _PATH = "/api/v1/policies"
 _NAMED = _PATH + "/{name}"
 #: maximum characters of a policy; the language's own limit gives the better error
 _MAX_TEXT = 100_000
+#: PostgreSQL stores no NUL
+_NO_NUL = r"^[^\x00]*$"
 #: maximum cases of a request, and policies that it gives
 _MAX_CASES, _MAX_TRIED = 500, 50
 
@@ -43,16 +45,18 @@ class PutPolicy(Body):
         },
     }
 
-    cedar: str = Field(max_length=_MAX_TEXT, description="the statements in Cedar")
+    cedar: str = Field(max_length=_MAX_TEXT, pattern=_NO_NUL, description="the statements in Cedar")
     mode: PolicyMode = Field(strict=False, description="`enforce` decides; `shadow` only counts and logs")
-    description: Annotated[str, Field(max_length=2000)] | None = Field(None, description="what it is for")
+    description: Annotated[str, Field(max_length=2000, pattern=_NO_NUL)] | None = Field(
+        None, description="what it is for"
+    )
 
 
 class TrialPolicy(Body):
     """A policy that is tried without being stored."""
 
     name: str = Field(max_length=100, description="its name in decisions")
-    cedar: str = Field(max_length=_MAX_TEXT, description="the statements in Cedar")
+    cedar: str = Field(max_length=_MAX_TEXT, pattern=_NO_NUL, description="the statements in Cedar")
     mode: PolicyMode = Field(PolicyMode.ENFORCE, strict=False, description="`shadow` decides nothing")
 
 
