@@ -75,7 +75,8 @@ def policies_of(
     store = PolicyStore(database)
     point = PolicyPoint(store)
     notifications.subscribe({"policy": point.on_notify}, point.invalidate_all)
-    schema = Remembered(partial(asyncio.to_thread, _schema_of, catalog), inf)
+    # Importing a kind changes the catalog.
+    schema = Remembered(partial(asyncio.to_thread, _schema_of, catalog), inf, lambda: catalog.version)
     return PolicyServices(point=point, change=PolicyService(audit, store, point, schema))
 
 

@@ -18,6 +18,7 @@ import msgspec
 from gateway.access.policy.language import PolicyStatement
 from gateway.access.policy.model import Approval, Decision, PolicyCall, Verdict
 from gateway.access.policy.schema import Type, Unreadable, action_id, params_type, value_of
+from gateway.kinds.catalog import Operation
 
 #: maximum combinations of client, operation and connector whose statements are kept
 _MAX_KEPT = 20_000
@@ -48,7 +49,7 @@ class DecidedSet:
         target = call.target
         key = (call.client_id, call.entity, call.action, call.effect, target)
         found = self._kept.get(key)
-        if found is None:
+        if found is None or not found.is_of(call.operation):
             if len(self._kept) >= _MAX_KEPT:
                 self._kept.clear()
             found = self._kept[key] = Residual([each for each in self._statements if _is_about(each, call)], call)
@@ -85,6 +86,11 @@ class Residual:
             "resource": {"type": "Connector", "id": str(target.connector_id)},
         }
         self.always: Decision | None = self._unconditional()
+
+    def is_of(self, operation: Operation | None) -> bool:
+        """Whether it was made for this version of the kind; an imported kind may change while the process runs."""
+        own = self._operation
+        return own is operation or (own is not None and operation is not None and own.spec is operation.spec)
 
     @cached_property
     def _policies(self) -> cedarpy.PolicySet:

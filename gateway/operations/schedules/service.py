@@ -131,7 +131,7 @@ class ScheduleService:
 
     async def _permit(self, caller: Caller, record: ConnectorRecord, schedule: Schedule) -> None:
         """Raise DeniedByPolicy unless the caller may run the operation on a schedule; each run is decided again."""
-        kind = self.catalog.kind(record.kind)
+        kind = self.catalog.served(record.kind)
         new = runs.new_job(schedule, kind)
         await self.permission.require(
             caller,

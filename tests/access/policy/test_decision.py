@@ -1,5 +1,6 @@
 """Decisions of policies: a table of cases, and Cedar's own answer over the whole set."""
 
+import dataclasses
 import json
 import random
 from datetime import UTC, datetime
@@ -164,6 +165,18 @@ def test_a_number_that_cedar_cannot_hold_is_denied_if_a_policy_reads_it(catalog,
     too_large = replace(call_of("tickets.get", {"ticket_id": 7}), params={"ticket_id": 2**70})
 
     assert decided(schema, text, too_large).verdict is Verdict.DENY
+
+
+def test_a_kind_that_changed_is_decided_by_its_new_types(catalog, schema, call_of):
+    text = f"""{EVERYTHING} forbid(principal, action == Action::"support-desk.tickets.list", resource)
+        when {{ context.params has per_page && context.params.per_page > 50 }};"""
+    sets, call = DecidedSet(checked("main", text, schema)), call_of("tickets.list", {"per_page": 60})
+    spec = call.operation.spec.model_copy()
+
+    before, now = sets.about(call), sets.about(replace(call, operation=dataclasses.replace(call.operation, spec=spec)))
+
+    assert before is not now
+    assert sets.decide(call, NOW).verdict is Verdict.DENY
 
 
 def test_random_requests_are_decided_as_cedar_decides_over_the_whole_set(schema, call_of):
