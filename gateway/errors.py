@@ -4,15 +4,16 @@ GatewayError
 ├── RequestError                 the caller can fix it
 │   ├── MalformedRequest         OrganizationRequired, ConflictingRange
 │   ├── Unauthorized
-│   ├── Forbidden                OrganizationForbidden, InsufficientScope
+│   ├── Forbidden                OrganizationForbidden, InsufficientScope, DeniedByPolicy
 │   ├── NotFound                 UpstreamNotFound, ResultExpired, CursorExpired, UploadExpired
 │   ├── Conflict                 IdempotencyInFlight, ConnectorNotReady, JobNotCancelable, JobCanceled,
 │   │                            OutcomeUnknown, UploadOffsetMismatch
 │   ├── BodyTooLarge, HeadersTooLarge, UnsupportedEncoding
 │   ├── RangeNotSatisfiable
 │   ├── InvalidParams            UnknownEntity, UnknownAction, UnknownConnectorType, InvalidCredentials,
-│   │                            InvalidQuery, IdempotencyMismatch, UpstreamRejected,
+│   │                            InvalidQuery, InvalidPolicy, IdempotencyMismatch, UpstreamRejected,
 │   │                            NotResumable
+│   ├── PreconditionFailed
 │   ├── ReauthorizationRequired
 │   └── RateLimited              UpstreamRateLimited, UpstreamQueueFull
 ├── UpstreamError                the application failed
@@ -136,6 +137,10 @@ class InsufficientScope(Forbidden):
     code, title = "insufficient_scope", "Insufficient scope"
 
 
+class DeniedByPolicy(Forbidden):
+    code, title = "denied_by_policy", "Denied by policy"
+
+
 class NotFound(RequestError):
     code, title = "not_found", "Not found"
 
@@ -224,6 +229,10 @@ class InvalidQuery(InvalidParams):
     code, title = "invalid_query", "Invalid query"
 
 
+class InvalidPolicy(InvalidParams):
+    code, title = "invalid_policy", "Invalid policy"
+
+
 class IdempotencyMismatch(InvalidParams):
     code, title = "idempotency_mismatch", "Idempotency key used for another request"
 
@@ -234,6 +243,10 @@ class UpstreamRejected(InvalidParams):
 
 class NotResumable(InvalidParams):
     code, title = "not_resumable", "The application does not support resumable uploads"
+
+
+class PreconditionFailed(RequestError):
+    code, title = "precondition_failed", "Precondition failed"
 
 
 class ReauthorizationRequired(RequestError):

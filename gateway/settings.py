@@ -14,7 +14,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from yarl import URL
 
 from gateway.foundation.db.urls import ignored_parameters, normalized, postgres_url
-from gateway.kinds.hosts import is_loopback
+from gateway.foundation.hosts import is_loopback
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.egress import parse_override
 

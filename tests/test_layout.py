@@ -25,7 +25,15 @@ ROOMS = (
 )
 #: capabilities whose use cases take and return shapes of the contract: handlers reach them by `Services` alone
 CAPABILITIES = (
-    *("access.oauth_server", "access.request_log", "access.sign_in", "connectors", "context_store", "events"),
+    *(
+        "access.oauth_server",
+        "access.policy",
+        "access.request_log",
+        "access.sign_in",
+        "connectors",
+        "context_store",
+        "events",
+    ),
     *("operations.batches", "operations.exports", "operations.schedules", "operations.uploads"),
 )
 _STORAGE = ("foundation.db", "foundation.vault")
@@ -49,6 +57,7 @@ LIBRARIES = {
         "gateway.access.oauth_server",
         "gateway.access.sign_in",
     },
+    "cedarpy": {"gateway.access.policy"},
     "cronsim": {"gateway.operations.schedules.cron"},
     "joserfc": {"gateway.access.sign_in"},
     "markdown_it": {"gateway.web.docs_site"},

@@ -1,8 +1,11 @@
 """The services of access: logs of what was done, and who may do it."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,10 +19,16 @@ from gateway.access.identity.tokens import Tokens
 from gateway.access.oauth_server.hosts import Hosts
 from gateway.access.oauth_server.service import AuthorizationServer
 from gateway.access.oauth_server.store import AuthorizationStore
+from gateway.access.policy.language import Schema
+from gateway.access.policy.point import PolicyPoint
+from gateway.access.policy.schema import document
+from gateway.access.policy.service import PolicyService
+from gateway.access.policy.store import PolicyStore
 from gateway.access.request_log.log import RequestLog
 from gateway.access.sign_in.model import ProviderSettings
 from gateway.access.sign_in.store import SignInStore
 from gateway.errors import NotFound
+from gateway.foundation.aio.remembered import Remembered
 from gateway.foundation.db.notifications import NotificationListener
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.sealed_text import SealedText
@@ -47,6 +56,32 @@ async def open_logs(database: Database, unsent: Path) -> AsyncIterator[LogServic
     """
     async with Audit(database, unsent).writing() as audit, RequestLog(database).writing() as requests:
         yield LogServices(audit=audit, requests=requests)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PolicyServices:
+    """What callers may do beyond their scopes."""
+
+    #: decides calls
+    point: PolicyPoint
+    #: what administrators do with policies
+    change: PolicyService
+
+
+def policies_of(
+    catalog: Catalog, database: Database, notifications: NotificationListener, audit: Audit
+) -> PolicyServices:
+    """The decision point, which forgets what another process changes, and the use cases of administrators."""
+    store = PolicyStore(database)
+    point = PolicyPoint(store)
+    notifications.subscribe({"policy": point.on_notify}, point.invalidate_all)
+    # Importing a kind changes the catalog.
+    schema = Remembered(partial(asyncio.to_thread, _schema_of, catalog), inf, lambda: catalog.version)
+    return PolicyServices(point=point, change=PolicyService(audit, store, point, schema))
+
+
+def _schema_of(catalog: Catalog) -> Schema:
+    return Schema.of(document(catalog))  # reads every entity of the catalog, which takes two seconds
 
 
 @dataclass(frozen=True, kw_only=True)

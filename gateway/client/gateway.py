@@ -17,6 +17,7 @@ from gateway.client.downloads import Resource, ResourceSource, chunks
 from gateway.client.hooks import Hooks
 from gateway.client.jobs import Job, Jobs, accepted
 from gateway.client.logs import Logs
+from gateway.client.policies import Policies
 from gateway.client.retries import RetryPolicy
 from gateway.client.schedules import Schedules
 from gateway.client.session import ApiRequest, ApiResponse, Session
@@ -75,6 +76,7 @@ class Gateway:
         self.apps = Apps(self._session)
         self.logs = Logs(self._session)
         self.webhooks = Webhooks(self._session)
+        self.policies = Policies(self._session)
         self.hooks = Hooks(self._session, self.connectors)
 
     async def __aenter__(self) -> Self:

@@ -10,7 +10,7 @@ from yarl import URL
 
 from gateway.client.profiles import Profile, Profiles
 from gateway.errors import MalformedRequest, Unauthorized
-from gateway.kinds.hosts import is_loopback
+from gateway.foundation.hosts import is_loopback
 
 #: the default address of `gateway up`
 DEFAULT_URL = "http://127.0.0.1:8080"

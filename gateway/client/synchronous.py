@@ -17,6 +17,7 @@ from gateway.client.gateway import Gateway
 from gateway.client.hooks import Hooks
 from gateway.client.jobs import Job, Jobs, Watcher
 from gateway.client.logs import Logs
+from gateway.client.policies import Policies
 from gateway.client.retries import RetryPolicy
 from gateway.client.schedules import Schedules
 from gateway.client.tools import Tool
@@ -44,6 +45,7 @@ from gateway.contract.hooks import HookView
 from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatches
 from gateway.contract.oauth import AppView, FlowView
+from gateway.contract.policies import CheckedCaseView, PolicyView, StoredPolicyView
 from gateway.contract.schedules import ScheduleView
 from gateway.foundation.aio.synchronous import LoopThread, Synchronous
 from gateway.foundation.saving.save import Downloaded, Progress
@@ -368,6 +370,47 @@ class SyncJobs(Synchronous[Jobs]):
         )
 
 
+class SyncPolicies(Synchronous[Policies]):
+    """The policies of the organization."""
+
+    def put(
+        self,
+        name: str,
+        cedar: str,
+        *,
+        mode: str = "enforce",
+        description: str | None = None,
+        version: int | None = None,
+    ) -> StoredPolicyView:
+        """Store a policy, or a new version; with `version` only if that one is current.
+
+        Raises InvalidPolicy with the place of every fault, and PreconditionFailed.
+        """
+        return self._loop.run(self._target.put(name, cedar, mode=mode, description=description, version=version))
+
+    def list(self) -> list[PolicyView]:
+        """The current versions, by name."""
+        return self._loop.run(self._target.list())
+
+    def get(self, name: str) -> PolicyView:
+        """The current version; raises NotFound."""
+        return self._loop.run(self._target.get(name))
+
+    def delete(self, name: str, *, version: int | None = None) -> None:
+        """Delete a policy; with `version` only if that one is current. Raises NotFound and PreconditionFailed."""
+        return self._loop.run(self._target.delete(name, version=version))
+
+    def check(
+        self, cases: Sequence[Mapping[str, Any]], policies: Sequence[Mapping[str, Any]] | None = None
+    ) -> Sequence[CheckedCaseView]:
+        """The decision of each case by these policies, else by the stored ones; nothing is sent.
+
+        A case: `operation`, and if needed `client`, `connector_id`, `params`, `surface`, `explain`. A policy: `name`,
+        `cedar`, and if needed `mode`.
+        """
+        return self._loop.run(self._target.check(cases, policies))
+
+
 class SyncSchedules(Synchronous[Schedules]):
     """The schedules of the organization."""
 
@@ -573,6 +616,7 @@ class SyncGateway(Synchronous[Gateway]):
         self.apps = SyncApps(self._target.apps, loop)
         self.logs = SyncLogs(self._target.logs, loop)
         self.webhooks = SyncWebhooks(self._target.webhooks, loop)
+        self.policies = SyncPolicies(self._target.policies, loop)
         self.hooks = SyncHooks(self._target.hooks, loop)
 
     def __enter__(self) -> Self:

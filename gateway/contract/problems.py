@@ -46,6 +46,10 @@ class ErrorFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
     size: Annotated[int | None, member("Of 416: the size of the file in bytes.")] = None
     begins_after: Annotated[int | None, member("Of a cursor that is too old: the `after` of the oldest events.")] = None
     expected_offset: Annotated[int | None, member("Of an upload: the byte of the file at which it continues.")] = None
+    policy: Annotated[str | None, member("Of a refusal by a policy: its `@id`, else its name.")] = None
+    advice: Annotated[str | None, member("Of a refusal by a policy: its `@advice`.")] = None
+    line: Annotated[int | None, member("Of a faulty policy: the line of the first fault.")] = None
+    column: Annotated[int | None, member("Of a faulty policy: the column of the first fault.")] = None
     errors: Annotated[list[FaultView] | None, member("All faults; each message is a complete sentence.")] = None
     upstream: Annotated[UpstreamFaultView | None, member("The application's own error.")] = None
 

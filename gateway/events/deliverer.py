@@ -52,7 +52,7 @@ _READERS = 4
 _POLL_INTERVAL = 1.0
 
 #: organization, connector, entity, ids → the records that the copy has, by id
-ReadRecords = Callable[[UUID, UUID, str, Sequence[str]], Awaitable[Mapping[str, msgspec.Raw]]]
+ReadRecords = Callable[[UUID, UUID, UUID, str, Sequence[str]], Awaitable[Mapping[str, msgspec.Raw]]]
 
 
 class Deliverer:
@@ -200,7 +200,7 @@ class Deliverer:
             (connector_id, entity, record_id): record
             for (connector_id, entity), ids in wanted.items()
             for record_id, record in (
-                await self._read_records(webhook.organization_id, connector_id, entity, ids)
+                await self._read_records(webhook.organization_id, webhook.client_id, connector_id, entity, ids)
             ).items()
         }
 

@@ -11,6 +11,7 @@ import msgspec
 
 from gateway.contract.jobs import FINAL, JobStatus
 from gateway.contract.kinds import Effect
+from gateway.contract.policies import Surface
 from gateway.foundation.telemetry import tracing
 from gateway.jobs.sealing import JobKey, JobSealing
 
@@ -38,6 +39,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     params: Mapping[str, Any] = msgspec.field(default_factory=dict)
     selection: Mapping[str, Any] = msgspec.field(default_factory=dict)
     effect: Effect = Effect.READ
+    #: where the call came from, for policies
+    surface: Surface = Surface.HTTP
     is_inline: bool = False
     #: whether no caller waits for it, so that other jobs come first
     is_background: bool = False
@@ -71,6 +74,7 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True):
     entity: str | None
     action: str | None
     effect: Effect
+    surface: Surface = Surface.HTTP
     is_inline: bool
     is_background: bool
     labels: dict[str, str]
@@ -140,6 +144,7 @@ _TYPES = {
     bool: "boolean",
     bytes: "bytea",
     Effect: "text",
+    Surface: "text",
     Mapping[str, Any]: "text",
     Mapping[str, str]: "jsonb",
 }
@@ -214,6 +219,7 @@ def _members(row: Any) -> dict[str, Any]:
     members["labels"] = json.loads(members["labels"])
     members["error"] = None if members["error"] is None else json.loads(members["error"])
     members["effect"] = Effect(members["effect"])
+    members["surface"] = Surface(members["surface"])
     members["status"] = JobStatus(members["status"])
     return members
 

@@ -8,6 +8,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.contract.exports import FileFormat
+from gateway.contract.policies import Surface
 from gateway.jobs.model import JobSummary
 from gateway.operations.response_cache import Freshness
 from gateway.upstream.field_selection import FieldSelection
@@ -20,6 +21,8 @@ class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
     connector_id: UUID
     entity: str
     action: str
+    #: where it comes from, for policies
+    surface: Surface = Surface.HTTP
     params: Mapping[str, Any] = msgspec.field(default_factory=dict)
     selection: FieldSelection = msgspec.field(default_factory=FieldSelection)
     intent: str | None = None

@@ -24,6 +24,7 @@ from gateway.kinds.search_schema import search_call
 from gateway.kinds.spec import Entity
 from gateway.operations.accounting import recorded
 from gateway.operations.call import Done, OperationCall
+from gateway.operations.permission import Permission
 from gateway.upstream.field_selection import ensure_declared, selected_records
 from gateway.upstream.responses import OperationResult
 
@@ -35,10 +36,16 @@ class CopySearch:
     """Searches the copy; before the first load the result is empty, and its meta says so."""
 
     def __init__(
-        self, audit: Audit, connectors: ConnectorResolver, database: Database, context_store: ContextStore
+        self,
+        audit: Audit,
+        connectors: ConnectorResolver,
+        permission: Permission,
+        database: Database,
+        context_store: ContextStore,
     ) -> None:
         self._audit = audit
         self._connectors = connectors
+        self._permission = permission
         self._database = database
         self._context_store = context_store
 
@@ -49,6 +56,7 @@ class CopySearch:
             resolved = await self._connectors.get_for(caller, call.connector_id)
             _, query = _prepared(resolved, call)
             entry.kind = resolved.record.kind
+            await self._permission.require_search(caller, resolved.record, call.entity, call.surface)
             page = await self._found(resolved, call, query)
         records = await selected_records(page.data, call.selection)
         result = msgspec.json.encode({"data": records, "meta": _meta(page)})
@@ -60,7 +68,9 @@ class CopySearch:
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
         """The search that would be run, `[{entity, action, params}]`; raises UnknownAction and InvalidQuery."""
         caller.require(Scope.READ)
-        params, query = _prepared(await self._connectors.get_for(caller, call.connector_id), call)
+        resolved = await self._connectors.get_for(caller, call.connector_id)
+        params, query = _prepared(resolved, call)
+        await self._permission.require_search(caller, resolved.record, call.entity, call.surface)
         return [{"entity": call.entity, "action": SEARCH_ACTION, "params": {**params, "limit": query.limit}}]
 
     async def page(self, organization_id: UUID, call: OperationCall) -> SearchPage:

@@ -32,6 +32,7 @@ from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.operations.accounting import Accounted, describe, describe_created, recorded
 from gateway.operations.call import Accepted, Done, OperationCall
+from gateway.operations.permission import Permission
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.operations.runs import OperationRuns
 from gateway.upstream.field_selection import EVERYTHING, ensure_declared, selected
@@ -75,6 +76,7 @@ class PreparedExecution(msgspec.Struct, frozen=True, kw_only=True):
             params=self.engine_call.params,
             selection=self.call.selection.as_document(),
             effect=self.engine_call.effect,
+            surface=self.call.surface,
             is_inline=is_inline,
             labels=self.call.labels,
             request_id=self.call.request_id,
@@ -92,6 +94,7 @@ class Execution:
         self,
         audit: Audit,
         connectors: ConnectorResolver,
+        permission: Permission,
         jobs: JobStore,
         acceptance: JobAcceptance,
         waiters: JobWaiters,
@@ -104,6 +107,7 @@ class Execution:
     ) -> None:
         self._audit = audit
         self._connectors = connectors
+        self._permission = permission
         self._jobs = jobs
         self._acceptance = acceptance
         self._waiters = waiters
@@ -183,6 +187,7 @@ class Execution:
         resolved = await self._connectors.get_for(caller, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         caller.require(_SCOPE_OF[engine_call.effect])
+        await self._permission.require_call(caller, resolved.record, engine_call, call.surface)
         _require_declared(call, engine_call)
         return resolved.connector.preview(engine_call)
 
@@ -192,6 +197,7 @@ class Execution:
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         describe(entry, resolved, engine_call)
         caller.require(_SCOPE_OF[engine_call.effect])
+        await self._permission.require_call(caller, resolved.record, engine_call, call.surface)
         _require_declared(call, engine_call)
         resolved.require_active()
         if engine_call.limit is not None:

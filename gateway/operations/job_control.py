@@ -73,6 +73,7 @@ class JobControl:
             params=work.params,
             selection=work.selection,
             effect=job.effect,
+            surface=job.surface,
             labels=job.labels,
             request_id=request_id,
             callback=work.callback,

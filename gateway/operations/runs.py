@@ -16,6 +16,7 @@ from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.operations.accounting import Accounted, describe_created
+from gateway.operations.permission import Permission
 from gateway.operations.response_cache import AuditedWrite, ResponseCache
 from gateway.upstream import bulk
 from gateway.upstream.bulk import Outcome
@@ -34,12 +35,14 @@ class OperationRuns:
         self,
         audit: Audit,
         connectors: ConnectorResolver,
+        permission: Permission,
         files: StoredFiles,
         write_through: WriteThrough,
         cache: ResponseCache,
     ) -> None:
         self._audit = audit
         self._connectors = connectors
+        self._permission = permission
         self._files = files
         self._write_through = write_through
         self._cache = cache
@@ -91,8 +94,14 @@ class OperationRuns:
         return outcomes
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
-        """Run a job's operation on a worker, with checkpoints; raises GatewayError."""
+        """Run a job's operation on a worker, with checkpoints; raises GatewayError.
+
+        The policies of now decide, which may have changed since the job was accepted. A write that an earlier attempt
+        has begun is finished.
+        """
         resolved, call = await self._job_call(job)
+        if call.effect is Effect.READ or not job.state:
+            await self._permission.require_call(job, resolved.record, call, job.surface)
         with Accounted(resolved=resolved, operation=call.operation):
             return await self._ran(resolved, call, job, run_context)
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from gateway.access.identity.store import IdentityStore
-from gateway.access.services import LogServices
+from gateway.access.services import LogServices, PolicyServices
 from gateway.connectors.services import ConnectorServices
 from gateway.context_store.services import CopyServices
 from gateway.context_store.sync.write_through import WriteThrough
@@ -22,6 +22,10 @@ from gateway.operations.deletion import Deletion
 from gateway.operations.execution import Execution
 from gateway.operations.exports.service import Exports
 from gateway.operations.job_control import JobControl
+from gateway.operations.offers import Offers
+from gateway.operations.permission import Permission
+from gateway.operations.policy_trials import PolicyTrials
+from gateway.operations.reading import ResultReading
 from gateway.operations.response_cache import WRITING, ResponseCache
 from gateway.operations.runs import OperationRuns
 from gateway.operations.schedules.due import DueRuns
@@ -36,6 +40,10 @@ from gateway.settings import Settings
 class OperationServices:
     """The use cases that run operations."""
 
+    permission: Permission
+    offers: Offers
+    reading: ResultReading
+    policy_trials: PolicyTrials
     runs: OperationRuns
     execution: Execution
     copy_search: CopySearch
@@ -58,21 +66,23 @@ async def open_operations(
     vault: Vault,
     logs: LogServices,
     identity: IdentityStore,
+    policy: PolicyServices,
     connectors: ConnectorServices,
     jobs: JobServices,
     copy: CopyServices,
 ) -> AsyncIterator[OperationServices]:
     """Open the use cases, and the cache of responses that they share."""
-    audit, resolver = logs.audit, connectors.resolver
+    audit, resolver, permission = logs.audit, connectors.resolver, Permission(policy.point)
     cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
     notifications.subscribe(
         {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
     )
-    runs = OperationRuns(audit, resolver, jobs.files, WriteThrough(database), cache)
-    copy_search = CopySearch(audit, resolver, database, copy.search)
+    runs = OperationRuns(audit, resolver, permission, jobs.files, WriteThrough(database), cache)
+    copy_search = CopySearch(audit, resolver, permission, database, copy.search)
     execution = Execution(
         audit=audit,
         connectors=resolver,
+        permission=permission,
         jobs=jobs.store,
         acceptance=jobs.acceptance,
         waiters=jobs.waiters,
@@ -82,18 +92,26 @@ async def open_operations(
         inline_budget=settings.inline_budget,
         idempotency_seconds=settings.idempotency_seconds,
     )
+    inputs = BatchInputs(database, jobs.sealing)
     schedule_store = ScheduleStore(database, vault)
     try:
         yield OperationServices(
+            permission=permission,
+            offers=Offers(connectors.access, permission),
+            policy_trials=PolicyTrials(
+                audit=audit, catalog=catalog, connectors=connectors.access, policies=policy.change
+            ),
+            reading=ResultReading(resolver, permission, jobs.store, inputs),
             runs=runs,
             execution=execution,
             copy_search=copy_search,
             batches=Batches(
                 audit=audit,
                 connectors=resolver,
+                permission=permission,
                 runs=runs,
                 jobs=jobs.store,
-                inputs=BatchInputs(database, jobs.sealing),
+                inputs=inputs,
                 sealing=jobs.sealing,
                 acceptance=jobs.acceptance,
                 idempotency_seconds=settings.idempotency_seconds,
@@ -102,12 +120,13 @@ async def open_operations(
                 audit,
                 database,
                 connectors=resolver,
+                permission=permission,
                 copy_search=copy_search,
                 execution=execution,
                 jobs=jobs.store,
                 files=jobs.files,
             ),
-            uploads=Uploads(audit, resolver, runs, UploadStore(database, vault)),
+            uploads=Uploads(audit, resolver, permission, runs, UploadStore(database, vault)),
             deletion=Deletion(
                 audit=audit,
                 database=database,
@@ -126,6 +145,7 @@ async def open_operations(
                 audit=audit,
                 catalog=catalog,
                 connectors=connectors.access,
+                permission=permission,
                 store=schedule_store,
                 jobs=jobs.store,
                 acceptance=jobs.acceptance,

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
+import msgspec
 
 from gateway.access.identity.store import IdentityStore
-from gateway.access.services import AccessServices, LogServices, open_access, open_logs
+from gateway.access.services import (
+    AccessServices,
+    LogServices,
+    PolicyServices,
+    open_access,
+    open_logs,
+    policies_of,
+)
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.services import ConnectorServices, open_connectors
 from gateway.context_store.records import documents
@@ -76,6 +84,7 @@ class Services:
     keys: Keys
     logs: LogServices
     identity: IdentityStore
+    policy: PolicyServices
     connectors: ConnectorServices
     jobs: JobServices
     events: EventServices
@@ -144,12 +153,19 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
     async def begin_copies(connector: ConnectorRecord, client_id: UUID | None) -> object:
         return await copy.synchronization.begin(connector, client_id)  # opened below, and called by requests only
 
+    async def read_records(
+        organization_id: UUID, client_id: UUID, connector_id: UUID, entity: str, ids: Sequence[str]
+    ) -> Mapping[str, msgspec.Raw]:
+        allowed = await operations.reading.may_read_records(organization_id, client_id, connector_id, entity)
+        return await documents(database, organization_id, connector_id, entity, ids) if allowed else {}
+
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_pool(settings))
         await stack.enter_async_context(schema_required(database))
         await stack.enter_async_context(running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")))
         logs = await stack.enter_async_context(open_logs(database, settings.data_dir / "audit"))
         identity = IdentityStore(database)
+        policy = policies_of(catalog, database, notifications, logs.audit)
         connectors = await stack.enter_async_context(
             open_connectors(
                 settings,
@@ -173,7 +189,7 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
                 vault=vault,
                 audit=logs.audit,
                 identity=identity,
-                read_records=partial(documents, database),
+                read_records=read_records,
             )
         )
         jobs = await stack.enter_async_context(
@@ -207,6 +223,7 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
                 vault=vault,
                 logs=logs,
                 identity=identity,
+                policy=policy,
                 connectors=connectors,
                 jobs=jobs,
                 copy=copy,
@@ -222,6 +239,7 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
             keys=Keys(all=key_list, vault=vault),
             logs=logs,
             identity=identity,
+            policy=policy,
             connectors=connectors,
             jobs=jobs,
             events=events,

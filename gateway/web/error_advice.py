@@ -13,6 +13,10 @@ ADVICE: Mapping[str, str] = {
     "forbidden": "The client may not do this.",
     "organization_forbidden": "The client cannot access the organization in `X-Organization-Id`.",
     "insufficient_scope": "The client lacks the scope that `detail` names; an operator can add it.",
+    "denied_by_policy": (
+        "A policy of the organization does not allow the call, or no policy permits it. `policy` names the policy, "
+        "`advice` is its author's advice."
+    ),
     "foreign_form": "The form was not sent by a page of this console session: reload the page.",
     "sign_in_refused": "On a page: the sign-in provider's response is invalid, or the person was not added.",
     "not_found": (
@@ -46,6 +50,7 @@ ADVICE: Mapping[str, str] = {
         "The application takes a file in one request only: leave out `Upload-Complete`, and send the file again if the "
         "connection breaks."
     ),
+    "precondition_failed": "`If-Match` names another version: read the current one, and change that.",
     "body_too_large": (
         "The body is larger than `GATEWAY_MAX_BODY_BYTES`, an uploaded file larger than `GATEWAY_MAX_UPLOAD_BYTES`, or "
         "a notice of an application larger than `GATEWAY_MAX_NOTICE_BYTES`."
@@ -62,6 +67,10 @@ ADVICE: Mapping[str, str] = {
     "unknown_connector_type": "There is no such kind; `detail` names the nearest.",
     "invalid_credentials": "Credentials are incomplete, or the application refused them.",
     "invalid_query": "A filter, sort or field of a search is wrong; `errors` has its path.",
+    "invalid_policy": (
+        "The policy has faults of syntax, or does not fit the schema: `errors` lists all of them with line, column and "
+        "the nearest name."
+    ),
     "idempotency_mismatch": "The `Idempotency-Key` was used with another body: use a new key.",
     "upstream_rejected": "The application rejected the params; `upstream` has its message.",
     "reauthorization_required": "The application refused the stored credentials: authorize again.",

@@ -23,6 +23,7 @@ STATUS: dict[type[GatewayError], int] = {
     errors.CursorExpired: 410,
     errors.UploadExpired: 410,
     errors.Conflict: 409,
+    errors.PreconditionFailed: 412,
     errors.BodyTooLarge: 413,
     errors.UnsupportedEncoding: 415,
     errors.RangeNotSatisfiable: 416,

@@ -49,6 +49,7 @@ MODULES = (
             "Job": "gateway.client.jobs",
             "Logs": "gateway.client.logs",
             "Jobs": "gateway.client.jobs",
+            "Policies": "gateway.client.policies",
             "Schedules": "gateway.client.schedules",
             "Tool": "gateway.client.tools",
             "Webhooks": "gateway.client.webhooks",

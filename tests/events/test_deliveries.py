@@ -100,7 +100,7 @@ def deliverer(database, store, feed, sender):
             feed=feed,
             sender=sender,
             worker=name,
-            read_records=partial(documents, database),
+            read_records=lambda organization_id, _, *which: documents(database, organization_id, *which),
             retry_seconds=RETRY_SECONDS,
         )
 

@@ -9,6 +9,7 @@ import pytest
 from gateway.access.audit.log import Audit
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.contract.kinds import Effect
+from gateway.contract.policies import Surface
 from gateway.foundation.vault.vault import Vault
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import NewJob, StoredJob
@@ -54,6 +55,7 @@ async def test_a_retry_has_every_member_of_the_job_but_its_own(control: JobContr
         params={"name": "n"},
         selection={"fields": ["id"]},
         effect=Effect.WRITE,
+        surface=Surface.MCP,
         is_background=True,
         labels={"label": "l"},
         request_id="r-1",

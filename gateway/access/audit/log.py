@@ -23,6 +23,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.access.audit.activity import Activity, activity_of, last_uses_of
+from gateway.access.audit.recent_calls import RecentCalls, recent_calls
 from gateway.access.audit.usage import (
     COUNT,
     MAX_READ,
@@ -365,6 +366,10 @@ class Audit:
     async def last_uses(self, organization_id: UUID, client_ids: Sequence[UUID]) -> Mapping[UUID, datetime | None]:
         """When each client last did something that was recorded."""
         return await last_uses_of(self._database, organization_id, client_ids)
+
+    async def recent_calls(self, organization_id: UUID) -> Sequence[RecentCalls]:
+        """The calls of the last day by client, connector and operation, the most frequent first."""
+        return await recent_calls(self._database, organization_id)
 
     async def usage(
         self, organization_id: UUID, since: datetime, step: int, workspaces: Collection[str] | None = None

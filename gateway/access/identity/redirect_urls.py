@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from yarl import URL
 
 from gateway.errors import FieldError
-from gateway.kinds.hosts import is_loopback
+from gateway.foundation.hosts import is_loopback
 
 #: maximum redirect URLs of a client
 MAX_URLS = 50

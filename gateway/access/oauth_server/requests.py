@@ -13,7 +13,7 @@ from gateway.access.identity.redirect_urls import HOST_NAME, MAX_LENGTH
 from gateway.access.oauth_server.model import Host
 from gateway.contract.oauth import AGENT_SCOPES, AuthorizationRequest
 from gateway.errors import OAuthError
-from gateway.kinds.hosts import is_loopback
+from gateway.foundation.hosts import is_loopback
 
 #: schemes that a browser executes or reads itself instead of opening another program
 _UNSAFE_SCHEMES = frozenset(

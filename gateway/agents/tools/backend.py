@@ -1,6 +1,6 @@
 """The interfaces of the tools' backend, which is a gateway or the engine in this process."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, auto
@@ -117,6 +117,9 @@ class Backend(Protocol):
 
     async def connector(self, caller: Any, name: str) -> ConnectorInfo | None:
         """The connector with the id `name`, if the caller may use it."""
+
+    async def offered(self, caller: Any, entries: Iterable[OperationEntry]) -> Sequence[OperationEntry]:
+        """The operations among these that the caller may be allowed to run."""
 
     async def execute(self, caller: Any, call: AgentCall) -> OperationResult | JobSummary:
         """Run an operation: its answer, or the job that will have it; raises GatewayError."""

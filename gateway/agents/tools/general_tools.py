@@ -70,10 +70,12 @@ class GeneralTools:
             limit=arguments.get("limit", DEFAULT_LIMIT),
             connected={each.kind for each in connectors},
         )
+        data = await self._backend.offered(context.caller, (match.entry for match in found.data))
+        closest = await self._backend.offered(context.caller, (match.entry for match in found.closest[:_CLOSEST]))
         return structured(
             {
-                "data": [_shown(match.entry, connectors) for match in found.data],
-                "closest": [_shown(match.entry, connectors) for match in found.closest[:_CLOSEST]],
+                "data": [_shown(entry, connectors) for entry in data],
+                "closest": [_shown(entry, connectors) for entry in closest],
                 "message": found.message,
             }
         )

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ from gateway.contract.batches import MAX_OPERATIONS, BatchCall, BatchOptions, re
 from gateway.contract.connectors import ConnectorStatus, SessionStatus
 from gateway.contract.events import EventPage, EventSelection
 from gateway.contract.kinds import Effect
+from gateway.contract.policies import Surface
 from gateway.errors import GatewayError, NotFound
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
@@ -26,6 +27,7 @@ from gateway.jobs.stored_files.model import StoredFile
 from gateway.jobs.tasks import has_file
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
+from gateway.kinds.find.entries import OperationEntry
 from gateway.kinds.find.index import OperationIndex
 from gateway.operations.call import Done, OperationCall
 from gateway.run.services import Services
@@ -87,6 +89,9 @@ class HostedBackend:
             return None
         return None if resolved.record.status is ConnectorStatus.DISABLED else _info(resolved.record)
 
+    async def offered(self, caller: HostedCaller, entries: Iterable[OperationEntry]) -> Sequence[OperationEntry]:
+        return await self._services.operations.offers.among(caller.caller, entries)
+
     async def execute(self, caller: HostedCaller, call: AgentCall) -> OperationResult | JobSummary:
         operation_call = self._call(caller, call)
         if operation_call.action == SEARCH_ACTION:
@@ -106,6 +111,7 @@ class HostedBackend:
             connector_id=UUID(call.connector.id),
             entity=call.entry.entity_id,
             action=call.entry.action_id,
+            surface=Surface.MCP,
             params=call.params,
             selection=FieldSelection(select_fields=call.fields),
             idempotency_key=call.idempotency_key,
@@ -126,6 +132,7 @@ class HostedBackend:
             action=call.entry.action_id,
             params=call.params,
             effect=Effect.READ,
+            surface=Surface.MCP,
             request_id=caller.request_id,
         )
         return str((await self._services.operations.execution.keep(new, answer)).id)
@@ -134,6 +141,7 @@ class HostedBackend:
         caller.caller.require(Scope.READ)
         services = self._services
         job = await services.jobs.access.done(caller.caller, _job_id(result_id), _POLL_INTERVAL)
+        await services.operations.reading.require(caller.caller, job, Surface.MCP)
         result = await services.jobs.access.result(job, caller.base_url)
         head = result.head
         if has_file(job):
@@ -183,6 +191,7 @@ class HostedJobs:
         )
 
     async def answer(self, caller: HostedCaller, job: JobSummary) -> OperationResult:
+        await self._services.operations.reading.require(caller.caller, job, Surface.MCP)
         return await self._services.operations.execution.outcome(job, caller.base_url)
 
     def file_link(self, caller: HostedCaller, job: JobSummary) -> FileUrl | None:

@@ -1,7 +1,7 @@
 """The tools' backend in this process: one application, without a gateway; credentials stay in the process."""
 
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +16,7 @@ from gateway.in_process import LocalConnector
 from gateway.jobs.model import StoredJob
 from gateway.jobs.results import line_of
 from gateway.kinds.catalog import Catalog
+from gateway.kinds.find.entries import OperationEntry
 from gateway.kinds.find.index import OperationIndex
 from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.responses import OperationResult
@@ -44,6 +45,9 @@ class LocalBackend:
 
     async def connector(self, caller: Any, name: str) -> ConnectorInfo | None:
         return next((each for each in await self.connectors(caller) if each.id == name), None)
+
+    async def offered(self, caller: Any, entries: Iterable[OperationEntry]) -> Sequence[OperationEntry]:
+        return list(entries)
 
     async def execute(self, caller: Any, call: AgentCall) -> OperationResult | StoredJob:
         if call.idempotency_key is not None:

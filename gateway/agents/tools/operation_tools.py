@@ -42,6 +42,10 @@ def matches(name: str, pattern: str) -> bool:
     return True
 
 
+#: a tool, and the operations that it runs; none for the tool that reads results
+_Made = tuple[Sequence[OperationEntry], ServerTool]
+
+
 class OperationTools:
     """The operations whose names match a pattern, each as a tool; created at the first request."""
 
@@ -49,25 +53,27 @@ class OperationTools:
         self._backend = backend
         self._general_tools = general_tools
         self._patterns = patterns
-        self._made: Mapping[str, ServerTool] | None = None
+        self._made: Mapping[str, _Made] | None = None
 
-    async def _tools(self) -> Mapping[str, ServerTool]:
+    async def _tools(self) -> Mapping[str, _Made]:
+        """The tools by name, each with its operation; `read` has none."""
         if self._made is None:
             known = (await self._backend.index()).entries
             entries = [entry for entry in known if any(matches(entry.name, pattern) for pattern in self._patterns)]
-            tools = [
-                *(self._tool(entry) for entry in entries if entry.action_id != SEARCH_ACTION),
-                *self._searches([entry for entry in entries if entry.action_id == SEARCH_ACTION]),
-                self._read_result(),
+            searches = [entry for entry in entries if entry.action_id == SEARCH_ACTION]
+            made: list[_Made] = [
+                *(((entry,), self._tool(entry)) for entry in entries if entry.action_id != SEARCH_ACTION),
+                *self._searches(searches),
+                ((), self._read_result()),
             ]
-            self._made = {tool.name: tool for tool in tools}
+            self._made = {tool.name: (of_tool, tool) for of_tool, tool in made}
         return self._made
 
-    def _searches(self, entries: Sequence[OperationEntry]) -> Iterator[ServerTool]:
+    def _searches(self, entries: Sequence[OperationEntry]) -> Iterator[_Made]:
         """One tool for each kind: a tool for each search would be more than half of a list."""
         for kind, of_kind in groupby(entries, key=lambda entry: entry.kind):
             searches = {entry.entity_id: entry for entry in of_kind}
-            yield ServerTool(
+            tool = ServerTool(
                 name=short_name(kind.name, "search"),
                 description=f"Filter and sort the synchronized copies of {kind.spec.application}.",
                 call=errors_as_results(self._search(searches)),
@@ -75,12 +81,23 @@ class OperationTools:
                 annotations=_annotations(tool_of(next(iter(searches.values())))),
                 title=f"Search the copies of {kind.spec.application}",
             )
+            yield tuple(searches.values()), tool
 
     async def listed(self, context: Context) -> ListPage:
-        return ListPage([tool.as_document() for tool in (await self._tools()).values()], scope="public")
+        """The tools, without those that the policies never allow to the caller."""
+        tools = (await self._tools()).values()
+        entries = [entry for of_tool, _ in tools for entry in of_tool]
+        offered = {entry.name for entry in await self._backend.offered(context.caller, entries)}
+        shown = [
+            tool.as_document()
+            for of_tool, tool in tools
+            if not of_tool or any(entry.name in offered for entry in of_tool)
+        ]
+        return ListPage(shown, scope="public" if len(shown) == len(tools) else "private")
 
     async def named(self, context: Context, name: str) -> ServerTool | None:
-        return (await self._tools()).get(name)
+        found = (await self._tools()).get(name)
+        return None if found is None else found[1]
 
     def _read_result(self) -> ServerTool:
         """The tool `read`, limited to stored results, for the hints in long answers."""

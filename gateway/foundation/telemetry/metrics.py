@@ -111,6 +111,12 @@ BATCH_OPERATIONS = Counter(
     "gateway_batch_operations", "Operations of batches that this process ended.", ("kind", "status")
 )
 
+POLICY_DECISIONS = Counter(
+    "gateway_policy_decisions",
+    "Calls that the policies of an organization decided, by mode and verdict.",
+    ("mode", "verdict"),
+)
+
 JOBS_ENDED = Counter("gateway_jobs_ended", "Jobs that this process ended.", ("task", "status"))
 QUEUE_WAIT = Histogram("gateway_job_queue_wait_seconds", "From a job's acceptance to its first start.")
 LEASES_LOST = Counter("gateway_leases_lost", "Jobs whose lease this process lost, because its heartbeats were late.")
@@ -151,6 +157,7 @@ ALL: Sequence[Counter | Histogram | Gauge] = (
     UPSTREAM_SECONDS,
     REFRESHES,
     BATCH_OPERATIONS,
+    POLICY_DECISIONS,
     JOBS_ENDED,
     QUEUE_WAIT,
     LEASES_LOST,

@@ -6,12 +6,14 @@ from uuid import uuid5
 
 from gateway.access.audit.log import Entry
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
+from gateway.contract.policies import Surface
 from gateway.errors import GatewayError
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Kind
 from gateway.operations.accounting import describe
 from gateway.operations.batches.grouping import Numbered, grouped
 from gateway.operations.batches.model import BatchJob, StoredOperation
+from gateway.operations.permission import Permission
 from gateway.operations.runs import OperationRuns
 from gateway.upstream.bulk import Outcome
 from gateway.upstream.prepared import PreparedCall, prepare
@@ -22,8 +24,16 @@ from gateway.upstream.run_context import InMemoryRunContext
 class BatchCalls:
     """Prepares, groups and sends the operations of one batch."""
 
-    def __init__(self, connectors: ConnectorResolver, runs: OperationRuns, job: StoredJob, options: BatchJob) -> None:
+    def __init__(
+        self,
+        connectors: ConnectorResolver,
+        permission: Permission,
+        runs: OperationRuns,
+        job: StoredJob,
+        options: BatchJob,
+    ) -> None:
         self._connectors = connectors
+        self._permission = permission
         self._runs = runs
         self._job = job
         self._options = options
@@ -40,7 +50,12 @@ class BatchCalls:
         return grouped((numbered, _call_of(kind, numbered[1])) for numbered in operations)
 
     async def prepared(self, operation: StoredOperation) -> PreparedCall:
-        """The call of an operation; raises InvalidParams, NotFound and ConnectorNotReady."""
+        """The call of an operation; raises InvalidParams, DeniedByPolicy, NotFound and ConnectorNotReady."""
+        call = await self._prepared(operation)
+        await self._permission.require_call(self._job, (await self._resolved()).record, call, Surface.BATCH)
+        return call
+
+    async def _prepared(self, operation: StoredOperation) -> PreparedCall:
         kind = (await self._resolved()).connector.kind
         if self._options.steps:
             return prepare(kind.operation(operation.entity, operation.action), operation.params)
@@ -55,7 +70,7 @@ class BatchCalls:
     async def lost_entry(self, index: int, operation: StoredOperation) -> Entry:
         """The audit entry of a call that an earlier attempt sent."""
         with suppress(GatewayError):  # the connector may have been deleted since
-            return await self.entry(index, await self.prepared(operation))
+            return await self.entry(index, await self._prepared(operation))
         return self._begun(index, f"{operation.entity}.{operation.action}")
 
     def settled(self, entry: Entry, outcome: OperationResult | GatewayError) -> Entry:

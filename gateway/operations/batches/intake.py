@@ -7,17 +7,20 @@ from typing import Any
 import msgspec
 
 from gateway.access.identity.model import Caller, Scope
+from gateway.connectors.resolver import ResolvedConnector
 from gateway.contract.batches import MAX_STEPS, BatchOperation, BatchOptions, ReceivedOperation
 from gateway.contract.kinds import Effect
+from gateway.contract.policies import Surface
 from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
 from gateway.jobs.sealing import JobKey
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.catalog import Operation
 from gateway.operations.batches import references
 from gateway.operations.batches.inputs import BatchInputs
 from gateway.operations.batches.model import StoredOperation
+from gateway.operations.permission import Permission
 from gateway.upstream.download import ACTION as DOWNLOAD
-from gateway.upstream.prepared import prepare
+from gateway.upstream.prepared import PreparedCall, prepare
 
 #: maximum operations of one stored part
 _PART_LINES = 500
@@ -34,10 +37,19 @@ class Intake:
     """The operations of one batch, received in order."""
 
     def __init__(
-        self, caller: Caller, kind: Kind, options: BatchOptions, limit: int, inputs: BatchInputs, key: JobKey
+        self,
+        caller: Caller,
+        resolved: ResolvedConnector,
+        permission: Permission,
+        options: BatchOptions,
+        limit: int,
+        inputs: BatchInputs,
+        key: JobKey,
     ) -> None:
         self._caller = caller
-        self._kind = kind
+        self._record = resolved.record
+        self._permission = permission
+        self._kind = resolved.connector.kind
         self._options = options
         self._limit = min(limit, MAX_STEPS) if options.steps else limit
         self._inputs = inputs
@@ -52,7 +64,7 @@ class Intake:
         self.effect = Effect.IDEMPOTENT
 
     async def add(self, received: ReceivedOperation) -> None:
-        """Check an operation and store it; raises InsufficientScope, and InvalidParams for too many."""
+        """Check an operation and store it; raises InsufficientScope, DeniedByPolicy, and InvalidParams for too many."""
         if self.total == self._limit:
             kind = "steps" if self._options.steps else "operations"
             raise _refusal("/operations", f"the batch has more than {self._limit:,} {kind}; split it")
@@ -63,6 +75,9 @@ class Intake:
             self._note(index, received.where, error)
             return
         self._caller.require(Scope.READ if effect is Effect.READ else Scope.WRITE)
+        if not self._options.steps:  # a step is decided when it runs: its params may be results of earlier ones
+            call = PreparedCall.of(self._kind.operation(stored.entity, stored.action), stored.params)
+            await self._permission.require_call(self._caller, self._record, call, Surface.BATCH)
         self.effect = max(self.effect, effect, key=_ORDER.index)
         line = msgspec.json.encode(stored, order="deterministic")
         self._identity.update(line + b"\n")

@@ -24,6 +24,7 @@ from gateway.operations.batches.inputs import BatchInputs
 from gateway.operations.batches.intake import Intake
 from gateway.operations.batches.model import BatchJob
 from gateway.operations.batches.run import BatchRun
+from gateway.operations.permission import Permission
 from gateway.operations.runs import OperationRuns
 from gateway.upstream.responses import OperationResult
 
@@ -35,6 +36,7 @@ class Batches:
         self,
         audit: Audit,
         connectors: ConnectorResolver,
+        permission: Permission,
         runs: OperationRuns,
         jobs: JobStore,
         inputs: BatchInputs,
@@ -45,6 +47,7 @@ class Batches:
     ) -> None:
         self._audit = audit
         self._connectors = connectors
+        self._permission = permission
         self._runs = runs
         self._jobs = jobs
         self._inputs = inputs
@@ -91,7 +94,8 @@ class Batches:
     ) -> tuple[NewJob, IdempotencyKey | None]:
         intake = Intake(
             caller=caller,
-            kind=resolved.connector.kind,
+            resolved=resolved,
+            permission=self._permission,
             options=call.options,
             limit=call.limit,
             inputs=self._inputs,
@@ -111,7 +115,7 @@ class Batches:
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Run a batch's job on a worker; raises GatewayError."""
         options = msgspec.convert(job.params, BatchJob)
-        calls = BatchCalls(self._connectors, self._runs, job, options)
+        calls = BatchCalls(self._connectors, self._permission, self._runs, job, options)
         return await BatchRun(
             calls=calls, options=options, inputs=self._inputs, jobs=self._jobs, job=job, run_context=run_context
         ).all()

@@ -36,6 +36,7 @@ def new_export(kind: Kind, call: OperationCall, organization_id: UUID, workspace
         action=action,
         params=msgspec.to_builtins(ExportParams(call.file, dict(params))),
         selection=call.selection.as_document(),
+        surface=call.surface,
         labels=call.labels,
         request_id=call.request_id,
         callback=call.callback,

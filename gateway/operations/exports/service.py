@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
-from gateway.connectors.resolver import ConnectorResolver
+from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.foundation.db.pool import Database
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.run_context import JobRunContext
@@ -25,6 +25,7 @@ from gateway.operations.exports.job import new_export
 from gateway.operations.exports.model import ExportParams
 from gateway.operations.exports.pages import ListPages, RecordPages, SearchPages
 from gateway.operations.exports.run import ExportRun
+from gateway.operations.permission import Acting, Permission
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.responses import OperationResult
 
@@ -47,6 +48,7 @@ class Exports:
     audit: Audit
     database: Database
     connectors: ConnectorResolver
+    permission: Permission
     copy_search: CopySearch
     execution: Execution
     jobs: JobStore
@@ -69,11 +71,29 @@ class Exports:
         resolved = await self.connectors.get_for(caller, call.connector_id)
         new = new_export(resolved.connector.kind, call, caller.organization_id, resolved.record.workspace_name)
         resolved.require_active()
+        params = new.params["params"]
+        await self._permit(caller, resolved, new, params)
         return replace(new, client_id=caller.client_id, token_hash=call.token_hash)
+
+    async def _permit(
+        self, acting: Acting, resolved: ResolvedConnector, job: NewJob | StoredJob, params: Mapping[str, Any]
+    ) -> None:
+        """Raise DeniedByPolicy unless the client may read the first page."""
+        await self.permission.require(
+            acting,
+            resolved.record,
+            kind=resolved.connector.kind,
+            entity=job.entity or "",
+            action=job.action or "",
+            params=params,
+            surface=job.surface,
+        )
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Collect the pages that are not stored yet, then store the file; raises GatewayError."""
         params = msgspec.convert(job.params, ExportParams)
+        assert job.connector_id is not None
+        await self._permit(job, await self.connectors.get(job.organization_id, job.connector_id), job, params.params)
         pages = await self._pages(job, params.params)
         run = ExportRun(pages=pages, jobs=self.jobs, files=self.files, job=job, params=params, run_context=run_context)
         return await run.run()

@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 from msgspec.structs import replace
 
 from gateway.contract.members import moment
+from gateway.contract.policies import Surface
 from gateway.contract.schedules import ScheduleDefinition
 from gateway.errors import FieldError, InvalidParams
 from gateway.jobs.model import NewJob
@@ -44,6 +45,7 @@ def new_job(schedule: Schedule, kind: Kind) -> NewJob:
             action=definition.action,
             params=definition.params,
             selection=selection,
+            surface=Surface.SCHEDULE,
             file=definition.output.file,
         )
         return new_export(kind, call, schedule.organization_id, schedule.workspace_name)
@@ -68,6 +70,7 @@ def _operation_job(schedule: Schedule, definition: ScheduleDefinition, selection
         params=call.params,
         selection=replace(selection, limit=call.limit).as_document(),
         effect=call.effect,
+        surface=Surface.SCHEDULE,
         find_by=operation.action.find_by,
         target=target_of(operation, call.params),
     )

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.access import ConnectorAccess
+from gateway.connectors.model import ConnectorRecord
 from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.kinds import Effect
 from gateway.contract.schedules import ScheduleDefinition, SchedulePage, ScheduleView
@@ -21,11 +22,14 @@ from gateway.jobs.model import StoredJob
 from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog
+from gateway.operations.permission import Permission
 from gateway.operations.schedules import runs
 from gateway.operations.schedules.cron import Cron, parsed
 from gateway.operations.schedules.model import SCHEDULE_LABEL, SLOT_LABEL, Schedule
 from gateway.operations.schedules.store import ScheduleStore
 
+#: members of a schedule that determine what it runs
+_OPERATION = ("connector_id", "entity", "action", "params")
 #: members of a schedule that determine when it runs
 _TIMING = ("cron", "timezone", "enabled")
 
@@ -37,6 +41,7 @@ class ScheduleService:
     audit: Audit
     catalog: Catalog
     connectors: ConnectorAccess
+    permission: Permission
     store: ScheduleStore
     jobs: JobStore
     acceptance: JobAcceptance
@@ -58,7 +63,9 @@ class ScheduleService:
                 definition=definition,
                 next_run_at=None,
             )
-            await self.store.insert(self._checked(caller, schedule, definition))
+            checked = self._checked(caller, schedule, definition)
+            await self._permit(caller, record, checked)
+            await self.store.insert(checked)
             return (await self.store.get(caller, schedule_id)).view
 
     async def get(self, caller: Caller, schedule_id: UUID) -> ScheduleView:
@@ -86,6 +93,9 @@ class ScheduleService:
                 if record is not None:
                     bound = replace(before, workspace_name=record.workspace_name, kind=record.kind)
                 after = self._checked(caller, bound, replace(before.definition, **change))
+                if any(member in change for member in _OPERATION):
+                    connector_id = after.definition.connector_id
+                    await self._permit(caller, record or await self.connectors.get(caller, connector_id), after)
                 if not any(member in change for member in _TIMING):
                     after = replace(after, next_run_at=before.next_run_at)
                 await self.store.update_within(connection, after)
@@ -118,6 +128,20 @@ class ScheduleService:
             entry.outcome = "accepted"
         await self.wakeup.notify(job.id, job.attempt)
         return job
+
+    async def _permit(self, caller: Caller, record: ConnectorRecord, schedule: Schedule) -> None:
+        """Raise DeniedByPolicy unless the caller may run the operation on a schedule; each run is decided again."""
+        kind = self.catalog.served(record.kind)
+        new = runs.new_job(schedule, kind)
+        await self.permission.require(
+            caller,
+            record,
+            kind=kind,
+            entity=new.entity or "",
+            action=new.action or "",
+            params=new.params if schedule.definition.output is None else new.params["params"],
+            surface=new.surface,
+        )
 
     def _checked(self, caller: Caller, schedule: Schedule, definition: ScheduleDefinition) -> Schedule:
         """The schedule with a checked definition; raises InvalidParams, UnknownEntity and UnknownAction."""

@@ -11,6 +11,7 @@ import msgspec
 from gateway.access.audit.log import Audit, Entry
 from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
+from gateway.contract.policies import Surface
 from gateway.contract.uploads import UploadView
 from gateway.errors import (
     Conflict,
@@ -23,6 +24,7 @@ from gateway.errors import (
 )
 from gateway.operations.accounting import Accounted, describe, recorded
 from gateway.operations.call import OperationCall
+from gateway.operations.permission import Permission
 from gateway.operations.runs import OperationRuns
 from gateway.operations.uploads.store import Upload, UploadStore
 from gateway.upstream.prepared import PreparedCall, prepare
@@ -77,6 +79,7 @@ class Uploads:
 
     audit: Audit
     connectors: ConnectorResolver
+    permission: Permission
     runs: OperationRuns
     store: UploadStore
 
@@ -92,6 +95,7 @@ class Uploads:
             engine_call = prepare(operation, with_file(operation, call.params, file))
             describe(entry, resolved, engine_call)
             caller.require(Scope.WRITE)
+            await self.permission.require_call(caller, resolved.record, engine_call, call.surface)
             resolved.require_active()
             how = operation.action.upload_session
             if how is None:
@@ -191,6 +195,7 @@ class Uploads:
         resolved.require_active()
         upload = await self.store.get(caller.organization_id, connector_id, upload_id)
         call = PreparedCall.of(resolved.connector.kind.operation(upload.entity, ACTION), upload.params)
+        await self.permission.require_call(caller, resolved.record, call, Surface.HTTP)
         session = SessionUpload(resolved.connector.session, call, upload.session_url, upload.size)
         return _Resumed(upload, resolved, session)
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.access.identity.model import Scope, id_text
+from gateway.contract.policies import Surface
 from gateway.errors import RangeNotSatisfiable
 from gateway.jobs.file_links import PATH as FILE_PATH
 from gateway.jobs.model import JobSummary
@@ -76,6 +77,7 @@ async def linked_file(request: web.Request) -> web.StreamResponse:
     job_id, query = path_id(request, "job_id"), read_query(request, LinkQuery)
     async with request.app[SERVICES].jobs.file_links.open(job_id, query.signature) as file:
         request[CALLER] = file.caller
+        await request.app[SERVICES].operations.reading.require(file.caller, file.job, Surface.HTTP)
         return await stored_file(request, file.job, file.document)
 
 

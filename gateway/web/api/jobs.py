@@ -12,6 +12,7 @@ from gateway.access.identity.model import Caller, Scope
 from gateway.contract.answers import Answer
 from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.jobs import AcceptedJobView, JobPage, JobStatus, JobView
+from gateway.contract.policies import Surface
 from gateway.contract.problems import JobErrorView
 from gateway.errors import Unauthorized
 from gateway.jobs import results
@@ -242,7 +243,8 @@ async def job_result(request: web.Request) -> web.StreamResponse:
 async def result_response(
     request: web.Request, job: JobSummary, headers: Mapping[str, str] = _NO_HEADERS
 ) -> web.StreamResponse:
-    """The result of a job that has ended, as a stream; raises the error that it ended with."""
+    """The result of a job that has ended, as a stream; raises the error that it ended with, and DeniedByPolicy."""
+    await request.app[SERVICES].operations.reading.require(request[CALLER], job, Surface.HTTP)
     result = await request.app[SERVICES].jobs.access.result(job, request.app[LINK_BASE])
     if result.is_partial:
         return await _partial(request, job, result)

@@ -76,9 +76,11 @@ async def search_operations(request: web.Request) -> OperationMatches:
     started = time.perf_counter()
     found = _found(index, query, kind, connectors)
     took_ms = round((time.perf_counter() - started) * 1000)
+    matched = (match.entry for match in (*found.data, *found.closest))
+    offered = {entry.name for entry in await services.operations.offers.among(request[CALLER], matched)}
     return OperationMatches(
-        data=[_view(match, connectors) for match in found.data],
-        closest=[_view(match, connectors) for match in found.closest],
+        data=[_view(match, connectors) for match in found.data if match.entry.name in offered],
+        closest=[_view(match, connectors) for match in found.closest if match.entry.name in offered],
         message=found.message,
         took_ms=took_ms,
     )
@@ -91,7 +93,8 @@ async def list_tools(request: web.Request) -> ToolsView:
     query, services = read_query(request, ToolQuery), request.app[SERVICES]
     among = await _connectors(request, query.connector_id) if query.connector_id else None
     entries = _only(await _named(request, query.operations), _kind(services, query.kind), query.effect, among)
-    return await asyncio.to_thread(_tools, entries, query.format)
+    offered = await services.operations.offers.among(request[CALLER], entries)
+    return await asyncio.to_thread(_tools, offered, query.format)
 
 
 def _tools(entries: Iterable[OperationEntry], format_: str) -> ToolsView:

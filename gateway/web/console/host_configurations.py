@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from gateway.kinds.hosts import is_loopback
+from gateway.foundation.hosts import is_loopback
 
 #: the setting that lets hosts register themselves
 _SETTING = "GATEWAY_MCP_REGISTRATION=true"

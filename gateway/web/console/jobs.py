@@ -15,6 +15,7 @@ from gateway.contract.connectors import Connector
 from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.gateway_state import RequestSelection
 from gateway.contract.jobs import JobStatus
+from gateway.contract.policies import Surface
 from gateway.errors import GatewayError, NotFound
 from gateway.foundation import payloads
 from gateway.foundation.telemetry.logs import without_secrets
@@ -203,6 +204,7 @@ async def _result(request: web.Request, job: JobSummary) -> JobResult | None:
     """The result of a job; None without one, or if it cannot be read."""
     with contextlib.suppress(GatewayError):
         if job.has_result:
+            await request.app[SERVICES].operations.reading.require(request[CALLER], job, Surface.CONSOLE)
             return await request.app[SERVICES].jobs.access.result(job, request.app[LINK_BASE])
     return None
 

@@ -10,6 +10,7 @@ from aiohttp import web
 
 from gateway.access.identity.model import id_of
 from gateway.contract.connectors import Connector
+from gateway.contract.policies import Surface
 from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
 from gateway.foundation import payloads
 from gateway.kinds.actions import SEARCH_ACTION
@@ -205,6 +206,7 @@ def _call(request: web.Request, record: Connector, entry: OperationEntry, params
         connector_id=UUID(record.id),
         entity=entry.entity_id,
         action=entry.action_id,
+        surface=Surface.CONSOLE,
         params=params,
         intent="tried in the console",
         request_id=request[REQUEST_ID],

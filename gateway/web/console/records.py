@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from gateway.access.audit.log import EntryFilter
 from gateway.contract.connectors import Connector
 from gateway.contract.members import moment
+from gateway.contract.policies import Surface
 from gateway.errors import GatewayError, InvalidParams, NotFound
 from gateway.foundation import payloads
 from gateway.kinds.actions import SEARCH_ACTION
@@ -107,7 +108,13 @@ async def _search_of(request: web.Request) -> _Search:
     conditions = [each for each in given if each[0] and each[1] in CONDITIONS and each[2]]
     params = _params(conditions[:_MAX_CONDITIONS], query.get("cursor"))
     call = (
-        OperationCall(connector_id=UUID(record.id), entity=entity, action=SEARCH_ACTION, params=params)
+        OperationCall(
+            connector_id=UUID(record.id),
+            entity=entity,
+            action=SEARCH_ACTION,
+            surface=Surface.CONSOLE,
+            params=params,
+        )
         if record is not None and entity
         else None
     )

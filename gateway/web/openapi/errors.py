@@ -25,6 +25,7 @@ MEANINGS = {
     405: "Method not allowed",
     409: "Conflict",
     410: "Gone",
+    412: "Another version is current",
     413: "Body too large",
     415: "Unsupported encoding",
     416: "Range not satisfiable",

@@ -47,6 +47,7 @@ _REQUEST: dict[str, tuple[str, dict[str, Any]]] = {
         "The ETag or date of the range's file; if the file has changed, the response is the whole file.",
         _TEXT,
     ),
+    "If-Match": ("The ETag of the version to change; 412 if another one is current.", _TEXT),
     "If-None-Match": ("The known ETag; 304 if it is still current.", _TEXT),
     "Last-Event-ID": ("The id of the last event received; the stream continues after it.", _TEXT),
     "MCP-Protocol-Version": (

@@ -14,6 +14,7 @@ TAGS = {
     "Discovery": "Kinds, operations, tools and documents for agents.",
     "Events": "The feed of events: ends of jobs, states of connectors, changes of records.",
     "Webhooks": "Deliveries of events to receivers, as Standard Webhooks describes.",
+    "Policies": "What clients may do beyond their scopes, in Cedar.",
     "Clients": "Programs and people that may act for the organization.",
     "Audit": "Who did what, when and with which outcome.",
     "Agents": "The Model Context Protocol, and the authorization of agents' hosts.",

@@ -1,0 +1,1 @@
+"""Policies in Cedar: what callers may do beyond their scopes."""

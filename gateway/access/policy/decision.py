@@ -1,0 +1,292 @@
+"""Decides calls by the policies of an organization. Pure.
+
+Most statements of an organization say nothing of a given call: its client, operation and connector do not match. So the
+statements that remain are found once for each of these three, and only their conditions are evaluated for a call. If no
+condition reads the context, the decision itself is kept.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+import cedarpy
+import msgspec
+
+from gateway.access.policy.language import PolicyStatement
+from gateway.access.policy.model import Approval, Decision, PolicyCall, Verdict
+from gateway.access.policy.schema import Type, Unreadable, action_id, params_type, value_of
+from gateway.kinds.catalog import Operation
+
+#: maximum combinations of client, operation and connector whose statements are kept
+_MAX_KEPT = 20_000
+_ERRING = re.compile(r"policy `(\w+)`")
+_WHOLE = "*"
+#: the expressions `context` and `context.params` in Cedar's JSON format
+_CONTEXT: Mapping[str, Any] = {"Var": "context"}
+_PARAMS: Mapping[str, Any] = {".": {"left": _CONTEXT, "attr": "params"}}
+
+
+class DecidedSet:
+    """The statements of an organization that decide together."""
+
+    def __init__(self, statements: Sequence[PolicyStatement]) -> None:
+        self._statements = statements
+        self._kept: dict[tuple[Any, ...], Residual] = {}
+
+    def decide(self, call: PolicyCall, now: datetime) -> Decision:
+        """The decision of a call."""
+        return self.about(call).decide(call, now)
+
+    def always(self, call: PolicyCall) -> Decision | None:
+        """The decision of a call whatever its params, time and surface are; None if it depends on them."""
+        return self.about(call).always
+
+    def about(self, call: PolicyCall) -> "Residual":
+        """The statements about the client, operation and connector of a call."""
+        target = call.target
+        key = (call.client_id, call.entity, call.action, call.effect, target)
+        found = self._kept.get(key)
+        if found is None or not found.is_of(call.operation):
+            if len(self._kept) >= _MAX_KEPT:
+                self._kept.clear()
+            found = self._kept[key] = Residual([each for each in self._statements if _is_about(each, call)], call)
+        return found
+
+
+class Residual:
+    """The statements about one client, operation and connector."""
+
+    def __init__(self, statements: Sequence[PolicyStatement], call: PolicyCall) -> None:
+        self._statements = statements
+        self._operation = call.operation
+        self._reads = {name for statement in statements for name in _context_names(statement)}
+        self._params = {name for statement in statements for name in _param_names(statement)}
+        target = call.target
+        self.entities = [
+            {
+                "uid": {"type": "Connector", "id": str(target.connector_id)},
+                "attrs": {"name": target.name},
+                "parents": [
+                    {"type": "Workspace", "id": target.workspace_name},
+                    {"type": "Kind", "id": target.kind},
+                ],
+            },
+            {
+                "uid": {"type": "Action", "id": _action_of(call)},
+                "attrs": {},
+                "parents": [{"type": "Action", "id": call.effect.value}],
+            },
+        ]
+        self.request = {
+            "principal": {"type": "Client", "id": str(call.client_id)},
+            "action": {"type": "Action", "id": _action_of(call)},
+            "resource": {"type": "Connector", "id": str(target.connector_id)},
+        }
+        self.always: Decision | None = self._unconditional()
+
+    def is_of(self, operation: Operation | None) -> bool:
+        """Whether it was made for this version of the kind; an imported kind may change while the process runs."""
+        own = self._operation
+        return own is operation or (own is not None and operation is not None and own.spec is operation.spec)
+
+    @cached_property
+    def _policies(self) -> cedarpy.PolicySet:
+        return _policies(enumerate(self._statements))
+
+    @cached_property
+    def _entities(self) -> cedarpy.Entities:
+        return cedarpy.Entities.from_json_str(json.dumps(self.entities))
+
+    @cached_property
+    def _types(self) -> Type:
+        return params_type(self._operation)
+
+    def _unconditional(self) -> Decision | None:
+        """The decision, if nothing of the context can change it."""
+        if not self._statements:
+            return Decision(verdict=Verdict.DENY)
+        if not self._reads:
+            return self._decided({})
+        final = [
+            (index, each)
+            for index, each in enumerate(self._statements)
+            if each.is_forbid and each.approval is None and not _context_names(each)
+        ]
+        decision = self._decided({}, _policies(final)) if final else None
+        if decision is not None and decision.policies:
+            return decision
+        return None if any(not each.is_forbid for each in self._statements) else Decision(verdict=Verdict.DENY)
+
+    def decide(self, call: PolicyCall, now: datetime) -> Decision:
+        """The decision of a call of that client, operation and connector."""
+        if self.always is not None:
+            return self.always
+        try:
+            context = self.context(call, now)
+        except Unreadable:
+            return Decision(
+                verdict=Verdict.DENY, advice="a param that a policy reads has a value that Cedar cannot hold"
+            )
+        return self._decided(context)
+
+    def context(self, call: PolicyCall, now: datetime) -> dict[str, Any]:
+        """The members of the context that a statement reads; raises Unreadable."""
+        context: dict[str, Any] = {"params": self._params_of(call)}
+        if self._reads & {"time", _WHOLE}:
+            moment = now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            context["time"] = {"__extn": {"fn": "datetime", "arg": moment}}
+        if self._reads & {"surface", _WHOLE}:
+            context["surface"] = call.surface.value
+        return context
+
+    def _params_of(self, call: PolicyCall) -> Any:
+        if not self._params:
+            return {}
+        types = self._types["attributes"]
+        if _WHOLE not in self._params:
+            types = {name: type_ for name, type_ in types.items() if name in self._params}
+        return value_of(call.params, {"type": "Record", "attributes": types})
+
+    def _decided(self, context: Mapping[str, Any], policies: cedarpy.PolicySet | None = None) -> Decision:
+        """Cedar's decision with the annotations of the statements that made it; a forbid that errs denies."""
+        reasons, errors, is_allowed = self._evaluated(context, self._policies if policies is None else policies)
+        erring = [each for each in errors if each is None or each.is_forbid]
+        if erring:
+            labels = tuple(each.label for each in erring if each is not None)
+            return Decision(verdict=Verdict.DENY, policies=labels, advice=_advice(filter(None, erring)))
+        if is_allowed:
+            return _allowed(reasons, ())
+        final = [each for each in reasons if each.approval is None]
+        if final or not reasons:
+            return Decision(verdict=Verdict.DENY, policies=_labels(final), advice=_advice(final))
+        # Only forbids that a person may lift: without them, is the call permitted?
+        permits = _policies((index, each) for index, each in enumerate(self._statements) if not each.is_forbid)
+        granted, _, is_permitted = self._evaluated(context, permits)
+        if not is_permitted:
+            return Decision(verdict=Verdict.DENY)
+        return _allowed(granted, reasons)
+
+    def _evaluated(
+        self, context: Mapping[str, Any], policies: cedarpy.PolicySet
+    ) -> tuple[list[PolicyStatement], list[PolicyStatement | None], bool]:
+        """The statements that decide, those that err (None for an error of no statement), and whether Cedar allows."""
+        request = {**self.request, "context": msgspec.json.encode(context).decode()}
+        result = cedarpy.is_authorized(request, policies, self._entities)
+        errors: list[PolicyStatement | None] = []
+        for error in result.diagnostics.errors:
+            found = _ERRING.search(error)
+            errors.append(None if found is None else self._statements[int(found[1][1:])])
+        reasons = sorted(int(each[1:]) for each in result.diagnostics.reasons)
+        return [self._statements[index] for index in reasons], errors, result.allowed
+
+
+def _allowed(permits: Sequence[PolicyStatement], lifted: Sequence[PolicyStatement]) -> Decision:
+    """The call is permitted, perhaps after approvals."""
+    redacted = tuple(sorted({path for each in permits for path in each.redacted}))
+    asking = [each for each in (*lifted, *permits) if each.approval is not None]
+    if not asking:
+        return Decision(verdict=Verdict.ALLOW, policies=_labels(permits), redact=redacted)
+    approvals = tuple(
+        Approval(
+            policy=each.label,
+            reason=each.approval or "",
+            approvers=each.annotations.get("approvers"),
+            expires=each.annotations.get("expires"),
+        )
+        for each in asking
+    )
+    return Decision(
+        verdict=Verdict.APPROVE,
+        policies=_labels(asking),
+        advice=_advice(asking),
+        approvals=approvals,
+        redact=redacted,
+    )
+
+
+def _labels(statements: Iterable[PolicyStatement]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.label for each in statements))
+
+
+def _advice(statements: Iterable[PolicyStatement]) -> str | None:
+    return next((each.annotations["advice"] for each in statements if "advice" in each.annotations), None)
+
+
+def _policies(numbered: Iterable[tuple[int, PolicyStatement]]) -> cedarpy.PolicySet:
+    """The statements for Cedar; the id of each is its index, because labels are not unique."""
+    documents = {f"p{index}": statement.document for index, statement in numbered}
+    return cedarpy.PolicySet.from_json_str(
+        json.dumps({"staticPolicies": documents, "templates": {}, "templateLinks": []})
+    )
+
+
+def _action_of(call: PolicyCall) -> str:
+    return action_id(call.target.kind, call.entity, call.action)
+
+
+def _is_about(statement: PolicyStatement, call: PolicyCall) -> bool:
+    """Whether the scope of a statement (principal, action, resource) has the call."""
+    target, document = call.target, statement.document
+    client = ("Client", str(call.client_id))
+    actions = {("Action", _action_of(call)), ("Action", call.effect.value)}
+    connector = ("Connector", str(target.connector_id))
+    resources = {connector, ("Workspace", target.workspace_name), ("Kind", target.kind)}
+    return (
+        _has(document["principal"], client, {client})
+        and _has(document["action"], ("Action", _action_of(call)), actions)
+        and _has(document["resource"], connector, resources)
+    )
+
+
+def _has(scope: Mapping[str, Any], entity: tuple[str, str], ancestors: set[tuple[str, str]]) -> bool:
+    """Whether a part of a scope has an entity with these ancestors, itself among them."""
+    match scope["op"]:
+        case "All":
+            return True
+        case "==":
+            return _uid(scope["entity"]) == entity
+        case "in":
+            listed = scope["entities"] if "entities" in scope else [scope["entity"]]
+            return any(_uid(each) in ancestors for each in listed)
+        case "is":
+            return scope["entity_type"] == entity[0] and ("in" not in scope or _uid(scope["in"]["entity"]) in ancestors)
+    return True
+
+
+def _uid(document: Mapping[str, str]) -> tuple[str, str]:
+    return document["type"], document["id"]
+
+
+def _context_names(statement: PolicyStatement) -> set[str]:
+    """The members of the context that the conditions of a statement read; `*` for the whole."""
+    return {name for owner, name in _accesses(statement.document["conditions"]) if owner == "context"}
+
+
+def _param_names(statement: PolicyStatement) -> set[str]:
+    """The params that the conditions of a statement read; `*` for all."""
+    return {name for owner, name in _accesses(statement.document["conditions"]) if owner == "params"}
+
+
+def _accesses(node: Any) -> Iterator[tuple[str, str]]:
+    """What an expression reads of `context` and of `context.params`: the owner and the member, `*` for all of it."""
+    if isinstance(node, list):
+        for each in node:
+            yield from _accesses(each)
+    elif node == _CONTEXT:
+        yield from (("context", _WHOLE), ("params", _WHOLE))
+    elif node == _PARAMS:
+        yield from (("context", "params"), ("params", _WHOLE))
+    elif isinstance(node, Mapping):
+        found = node.get(".") or node.get("has")
+        access: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+        left = access.get("left")
+        if left == _CONTEXT:
+            yield "context", access["attr"]
+        elif left == _PARAMS:
+            yield from (("context", "params"), ("params", access["attr"]))
+        else:
+            for each in node.values():
+                yield from _accesses(each)

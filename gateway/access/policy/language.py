@@ -1,0 +1,294 @@
+"""Reads policies in Cedar: statements with their annotations, and every fault with its place. Pure."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import cedarpy
+
+from gateway.access.policy.paths import faulty_path, paths_of
+from gateway.errors import FieldError, InvalidPolicy
+from gateway.kinds.suggestions import nearest
+
+#: annotations that a statement may have
+_APPROVALS = ("approval", "requireApproval")
+_OF_APPROVALS = ("approvers", "expires")
+ANNOTATIONS = ("id", "advice", *_APPROVALS, *_OF_APPROVALS, "redact")
+#: maximum characters of a policy, of the text of an annotation, and maximum statements of a policy
+MAX_TEXT, _MAX_ANNOTATION, MAX_STATEMENTS = 64 << 10, 500, 200
+_TOKEN = re.compile(r'//[^\n]*|\s+|"(?:\\.|[^"\\])*"?|[A-Za-z_]\w*|\d+|::|==|!=|<=|>=|&&|\|\||.', re.DOTALL)
+_QUOTED = re.compile(r"`([^`]*)`")
+_UNFINISHED = "unexpected end of input"
+#: errors whose token the parser reads before any other fault of the text
+_SYNTAX = ("unexpected token", "invalid token")
+_DURATION = re.compile(r"[1-9]\d{0,4}[mhd]")
+_APPROVERS = re.compile(r'(?:Group|Client|Person)::"[^"]+"(?:\s*,\s*[1-9])?')
+_UNKNOWN_ACTION = re.compile(r'unrecognized action `Action::"(.*)"`')
+_UNKNOWN_TYPE = re.compile(r"unrecognized entity type `(.*?)`")
+_UNKNOWN_OF_TYPE = re.compile(r"attribute `(.*?)` on entity type `(.*?)` not found")
+_UNKNOWN_OF_CONTEXT = re.compile(r'attribute `(.*?)` in context for Action::"(.*)" not found')
+#: says the same as another error of the statement
+_REPEATS = "unable to find an applicable action"
+
+
+@dataclass(frozen=True, slots=True)
+class _Word:
+    text: str
+    start: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyStatement:
+    """One permit or forbid of a policy."""
+
+    #: its `@id`, else the policy's name
+    label: str
+    is_forbid: bool
+    annotations: Mapping[str, str]
+    #: the statement in Cedar's JSON format
+    document: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def approval(self) -> str | None:
+        """Why a person must approve what the statement decides; None if nobody must."""
+        return next((self.annotations[name] for name in _APPROVALS if name in self.annotations), None)
+
+    @property
+    def redacted(self) -> tuple[str, ...]:
+        """The paths of the members that answers leave out."""
+        return paths_of(self.annotations.get("redact", ""))
+
+
+def statements_of(name: str, cedar: str) -> list[PolicyStatement]:
+    """The statements of a stored policy, in their order; raises InvalidPolicy."""
+    documents = json.loads(_parsed(cedar))["staticPolicies"]
+    ordered = sorted(documents.items(), key=lambda item: int(item[0].removeprefix("policy")))
+    return [_statement(name, document) for _, document in ordered]
+
+
+def checked(name: str, cedar: str, schema: "Schema") -> list[PolicyStatement]:
+    """The statements of a policy; raises InvalidPolicy with all faults of syntax, schema and annotations."""
+    text = _PolicyText(cedar)
+    if len(cedar) > MAX_TEXT:
+        raise text.refusal([(0, f"the policy has {len(cedar):,} characters; at most {MAX_TEXT:,} are allowed")])
+    parsed = json.loads(_parsed(cedar))
+    if parsed["templates"]:
+        raise text.refusal([(text.find(["?"]), "templates are not supported; name the principal or the resource")])
+    found = statements_of(name, cedar)
+    if not found:
+        raise text.refusal([(0, "the policy has no statement; write at least one permit or forbid")])
+    if len(found) > MAX_STATEMENTS:
+        raise text.refusal([(0, f"the policy has more than {MAX_STATEMENTS} statements; split it")])
+    faults = [*_schema_faults(cedar, text, schema), *_annotation_faults(found, text)]
+    if faults:
+        raise text.refusal(faults)
+    return found
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The schema that policies are checked against, in Cedar's JSON format, and parsed."""
+
+    document: Mapping[str, Any]
+    handle: cedarpy.Schema
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> "Schema":
+        """Parse a schema; it takes a second, so this runs in a thread."""
+        return cls(document, cedarpy.Schema.from_json_str(json.dumps(document), release_gil=True))
+
+    @property
+    def actions(self) -> Mapping[str, Any]:
+        actions: Mapping[str, Any] = self.document[""]["actions"]
+        return actions
+
+    def hint(self, error: str) -> str:
+        """The end of a message about an unknown name: the nearest known one."""
+        name, known = next(self._unknown(error), ("", ()))
+        suggestion = nearest(name, known)
+        if suggestion is not None:
+            return f"; did you mean {suggestion}?"
+        return f"; known: {', '.join(sorted(known)[:20])}" if known else ""
+
+    def _unknown(self, error: str) -> Iterator[tuple[str, Iterable[str]]]:
+        types = self.document[""]["entityTypes"]
+        if match := _UNKNOWN_ACTION.search(error):
+            yield match[1], self.actions
+        elif match := _UNKNOWN_TYPE.search(error):
+            yield match[1], (*types, "Action")
+        elif match := _UNKNOWN_OF_TYPE.search(error):
+            yield match[1], types.get(match[2], {}).get("shape", {}).get("attributes", ())
+        elif (match := _UNKNOWN_OF_CONTEXT.search(error)) and match[2] in self.actions:
+            *path, name = match[1].split(".")
+            record = self.actions[match[2]]["appliesTo"]["context"]
+            for step in path:
+                record = record["attributes"].get(step, {"attributes": {}})
+            yield name, record.get("attributes", ())
+
+
+class _PolicyText:
+    """The text of a policy, with the places of its tokens and statements."""
+
+    def __init__(self, cedar: str) -> None:
+        self._cedar = cedar
+        tokens = [_Word(match[0], match.start()) for match in _TOKEN.finditer(cedar)]
+        self.tokens = [token for token in tokens if not token.text.isspace() and not token.text.startswith("//")]
+        #: index of the first token of each statement, and of the end
+        ends = [index + 1 for index, token in enumerate(self.tokens) if token.text == ";"]
+        self._statements = [0, *ends]
+
+    def within(self, index: int) -> Sequence[_Word]:
+        """The tokens of a statement."""
+        bounds = [*self._statements, len(self.tokens)]
+        return self.tokens[bounds[index] : bounds[index + 1]] if index + 1 < len(bounds) else self.tokens
+
+    def find(self, names: Iterable[str], tokens: Sequence[_Word] | None = None) -> int:
+        """The offset of the first token that is one of the names; else of the first token."""
+        tokens = self.tokens if tokens is None else tokens
+        wanted = set(names)
+        found = next((token.start for token in tokens if token.text in wanted), None)
+        return found if found is not None else tokens[0].start if tokens else 0
+
+    def refusal(self, faults: Iterable[tuple[int, str]]) -> InvalidPolicy:
+        """The error with these faults, each at an offset."""
+        placed = [(*self._place(offset), message) for offset, message in faults]
+        line, column, _ = placed[0]
+        return InvalidPolicy(
+            faults=[
+                FieldError("/cedar", "cedar", "invalid_policy", f"line {at}, column {character}: {message}")
+                for at, character, message in placed
+            ],
+            extra={"line": line, "column": column},
+        )
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        before = self._cedar[:offset]
+        return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def _parsed(cedar: str) -> str:
+    try:
+        return cedarpy.policies_to_json_str(cedar)
+    except ValueError as error:
+        text = _PolicyText(cedar)
+        raise text.refusal([(_syntax_offset(text, cedar, str(error)), str(error))]) from error
+
+
+def _syntax_offset(text: _PolicyText, cedar: str, error: str) -> int:
+    """Where the text stops to be the beginning of a policy; the parser does not say it."""
+    if error.startswith(_UNFINISHED):
+        return len(cedar.rstrip())
+    if not error.startswith(_SYNTAX):
+        named = [*_QUOTED.findall(error), error.rpartition(" ")[2].strip("'@")]
+        return text.find([name for name in named if name] + error.split("'")[1:2])
+    first, last = 0, len(text.tokens) - 1
+    while first < last:
+        middle = (first + last) // 2
+        token = text.tokens[middle]
+        if _is_refused(cedar[: token.start + len(token.text)]):
+            last = middle
+        else:
+            first = middle + 1
+    # The parser may notice the token only with the next one.
+    named = _QUOTED.findall(error)
+    near = [token.start for token in text.tokens[: first + 1] if not named or token.text == named[0]]
+    return near[-1] if near else 0
+
+
+def _is_refused(beginning: str) -> bool:
+    """Whether no text with this beginning is a policy."""
+    try:
+        cedarpy.policies_to_json_str(beginning)
+    except ValueError as error:
+        return str(error).startswith(_SYNTAX)
+    return False
+
+
+def _schema_faults(cedar: str, text: _PolicyText, schema: Schema) -> Iterator[tuple[int, str]]:
+    """What does not fit the schema: each fault once, though Cedar finds it for every action."""
+    seen: set[tuple[str, ...]] = set()
+    result = cedarpy.validate_policies(cedar, schema.handle, release_gil=True)
+    errors = [(each.policy_id, each.error) for each in result.errors]
+    told = {policy for policy, error in errors if _REPEATS not in error}
+    for policy, error in errors:
+        message = error.removeprefix(f"for policy `{policy}`, ")
+        key = (policy, *([_shown(_QUOTED.findall(message)[0])] if _QUOTED.search(message) else [message]))
+        if key in seen or (_REPEATS in error and policy in told):
+            continue
+        seen.add(key)
+        tokens = text.within(int(policy.removeprefix("policy") or 0))
+        yield text.find(_spellings(_QUOTED.findall(message)), tokens), message + schema.hint(message)
+
+
+def _shown(quoted: str) -> str:
+    return quoted.rpartition(".")[2]
+
+
+def _spellings(quoted: Iterable[str]) -> Iterator[str]:
+    """How a name of an error may stand in the text: `params.status` as `status` or `"status"`."""
+    for name in quoted:
+        entity = re.search(r'::(".*")$', name)
+        if entity is not None:
+            yield entity[1]
+        else:
+            yield from (_shown(name), f'"{_shown(name)}"')
+
+
+def _statement(name: str, document: Mapping[str, Any]) -> PolicyStatement:
+    annotations = {key: value or "" for key, value in document.get("annotations", {}).items()}
+    return PolicyStatement(
+        label=annotations.get("id") or name,
+        is_forbid=document["effect"] == "forbid",
+        annotations=annotations,
+        document=document,
+    )
+
+
+def _annotation_faults(found: Sequence[PolicyStatement], text: _PolicyText) -> Iterator[tuple[int, str]]:
+    labels: set[str] = set()
+    for index, statement in enumerate(found):
+        tokens = text.within(index)
+        for name, value in statement.annotations.items():
+            message = _annotation_fault(statement, name, value)
+            if name == "id" and value in labels:
+                message = f"the id {value!r} is that of an earlier statement"
+            if message is not None:
+                yield text.find([name], tokens), f"@{name}: {message}"
+        labels.add(statement.annotations.get("id", ""))
+
+
+def _annotation_fault(statement: PolicyStatement, name: str, value: str) -> str | None:
+    """What is wrong with an annotation of a statement."""
+    if name not in ANNOTATIONS:
+        suggestion = nearest(name, ANNOTATIONS)
+        return f"unknown annotation; {f'did you mean @{suggestion}?' if suggestion else f'known: {_KNOWN}'}"
+    if not value.strip() or len(value) > _MAX_ANNOTATION:
+        return f"needs a text of 1 to {_MAX_ANNOTATION} characters"
+    if name in _OF_APPROVALS and statement.approval is None:
+        return "needs @approval beside it"
+    check = _CHECKS.get(name)
+    return None if check is None else check(statement, value)
+
+
+def _redact_fault(statement: PolicyStatement, value: str) -> str | None:
+    if statement.is_forbid:
+        return "only a permit redacts; a forbid denies the whole call"
+    return faulty_path(value)
+
+
+def _approval_fault(statement: PolicyStatement, value: str) -> str | None:
+    both = all(name in statement.annotations for name in _APPROVALS)
+    return "use @approval or @requireApproval, not both" if both else None
+
+
+_CHECKS: Mapping[str, Callable[[PolicyStatement, str], str | None]] = {
+    "redact": _redact_fault,
+    "requireApproval": _approval_fault,
+    "approvers": lambda _, value: (
+        None if _APPROVERS.fullmatch(value.strip()) else 'is an entity and a number, such as Group::"leads", 2'
+    ),
+    "expires": lambda _, value: None if _DURATION.fullmatch(value) else "is a duration, such as 30m, 4h or 2d",
+}
+_KNOWN = ", ".join(f"@{name}" for name in ANNOTATIONS)

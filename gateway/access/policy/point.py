@@ -1,0 +1,141 @@
+"""The decision point: asks the policies of an organization, which every process caches.
+
+Every process is notified of a change, and forgets what it has cached whenever it may have missed a notification. An
+organization without policies costs one look-up in a dictionary for each call.
+"""
+
+import asyncio
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from gateway.access.policy.decision import DecidedSet
+from gateway.access.policy.language import statements_of
+from gateway.access.policy.model import ALLOWED, Decision, Policy, PolicyCall, Verdict
+from gateway.access.policy.store import PolicyStore
+from gateway.contract.policies import PolicyMode
+from gateway.errors import DeniedByPolicy
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.single_flight import SingleFlight
+from gateway.foundation.telemetry.metrics import POLICY_DECISIONS
+
+log = logging.getLogger(__name__)
+
+#: seconds for which policies are cached, in case a notification was lost
+_TRUST = 30.0
+#: maximum organizations with cached policies
+_MAX_CACHED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PolicySets:
+    """The policies of an organization."""
+
+    #: None without an enforced policy: scopes alone decide
+    enforced: DecidedSet | None
+    #: all policies as if they were enforced; None without one in shadow mode
+    shadow: DecidedSet | None
+
+    @classmethod
+    def of(cls, policies: Sequence[Policy]) -> "PolicySets":
+        """Parse the policies; this takes longer than a request may, so it runs in a thread."""
+        enforced = [each for each in policies if each.mode is PolicyMode.ENFORCE]
+        has_shadow = len(enforced) < len(policies)
+        return cls(
+            decided_by(enforced) if enforced else None,
+            decided_by(policies) if has_shadow else None,
+        )
+
+
+_NONE = PolicySets(None, None)
+
+
+class PolicyPoint:
+    """Decides the calls of all organizations."""
+
+    def __init__(self, store: PolicyStore) -> None:
+        self._store = store
+        #: organization → when its entry expires, and its policies; least recently read first
+        self._cached: OrderedDict[UUID, tuple[float, PolicySets]] = OrderedDict()
+        self._reading = SingleFlight(self._read)
+
+    async def sets(self, organization_id: UUID) -> PolicySets:
+        """The policies of an organization; raises Unavailable."""
+        until, sets = self._cached.get(organization_id, (0.0, _NONE))
+        return sets if until > time.monotonic() else await self._reading(organization_id)
+
+    async def require(self, organization_id: UUID, call: PolicyCall) -> Decision:
+        """The decision of a call; raises DeniedByPolicy. A call that a person must approve is refused."""
+        decision = await self.decide(organization_id, call)
+        if decision.verdict is Verdict.ALLOW:
+            return decision
+        name = next(iter(decision.policies), None)
+        if decision.verdict is Verdict.APPROVE:
+            reasons = "; ".join(approval.reason for approval in decision.approvals)
+            message = f"the policy {name} demands an approval ({reasons}), and the gateway cannot ask for one yet"
+        elif name is None:
+            message = "no policy of the organization permits this call"
+        else:
+            message = f"the policy {name} does not allow this call"
+        members = {"policy": name, "advice": decision.advice}
+        advice = f": {decision.advice}" if decision.advice else ""
+        raise DeniedByPolicy(
+            f"{message}{advice}", extra={key: value for key, value in members.items() if value is not None}
+        )
+
+    async def decide(self, organization_id: UUID, call: PolicyCall) -> Decision:
+        """The decision of a call; what policies in shadow mode would decide is counted and logged."""
+        sets = await self.sets(organization_id)
+        if sets is _NONE:
+            return ALLOWED
+        now = CLOCK.now()
+        decision = ALLOWED if sets.enforced is None else sets.enforced.decide(call, now)
+        POLICY_DECISIONS.add(PolicyMode.ENFORCE, decision.verdict)
+        if sets.shadow is not None:
+            _report(call, decision, sets.shadow.decide(call, now))
+        return decision
+
+    async def _read(self, organization_id: UUID) -> PolicySets:
+        now, generation = time.monotonic(), self._reading.generation
+        policies = await self._store.current(organization_id)
+        sets = await asyncio.to_thread(PolicySets.of, policies) if policies else _NONE
+        if generation == self._reading.generation:
+            self._cached[organization_id] = now + _TRUST, sets
+            self._cached.move_to_end(organization_id)
+            if len(self._cached) > _MAX_CACHED:
+                self._cached.popitem(last=False)
+        return sets
+
+    def on_notify(self, organization_id: str) -> None:
+        """Forget the policies of an organization, which were changed."""
+        self._reading.forget()
+        self._cached.pop(UUID(organization_id), None)
+
+    def invalidate_all(self) -> None:
+        """Forget all policies, because notifications may have been missed."""
+        self._reading.forget()
+        self._cached.clear()
+
+
+def decided_by(policies: Iterable[Policy]) -> DecidedSet:
+    """The statements of stored policies."""
+    return DecidedSet([each for policy in policies for each in statements_of(policy.name, policy.cedar)])
+
+
+def _report(call: PolicyCall, decision: Decision, shadow: Decision) -> None:
+    """Count and log what the policies in shadow mode would change."""
+    POLICY_DECISIONS.add(PolicyMode.SHADOW, shadow.verdict)
+    if shadow.verdict is not decision.verdict:
+        log.info(
+            "policies in shadow mode would decide otherwise",
+            extra={
+                "verdict": shadow.verdict.value,
+                "policies": list(shadow.policies),
+                "client_id": str(call.client_id),
+                "connector_id": str(call.target.connector_id),
+                "operation": f"{call.target.kind}.{call.entity}.{call.action}",
+            },
+        )

@@ -1,0 +1,131 @@
+"""The use cases of administrators: store, read and delete policies."""
+
+import asyncio
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from gateway.access.audit.log import Audit
+from gateway.access.identity.model import Caller, Scope
+from gateway.access.policy.decision import DecidedSet
+from gateway.access.policy.language import PolicyStatement, Schema, checked
+from gateway.access.policy.point import PolicyPoint, decided_by
+from gateway.access.policy.store import PolicyStore
+from gateway.contract.policies import NewPolicy, PolicyList, PolicyMode, PolicyView
+from gateway.errors import FieldError, InvalidParams, InvalidPolicy, NotFound
+from gateway.foundation.aio.remembered import Remembered
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+
+
+class PolicyService:
+    """The policies of the caller's organization."""
+
+    def __init__(self, audit: Audit, store: PolicyStore, point: PolicyPoint, schema: Remembered[Schema]) -> None:
+        self._audit = audit
+        self._store = store
+        self._point = point
+        self._schema = schema
+
+    async def all(self, caller: Caller) -> PolicyList:
+        """The current policies, by name."""
+        _require(caller)
+        return PolicyList([each.view for each in await self._store.current(caller.organization_id)])
+
+    async def get(self, caller: Caller, name: str) -> PolicyView:
+        """The current version; raises NotFound."""
+        _require(caller)
+        return (await self._store.get(caller.organization_id, name)).view
+
+    async def versions(self, caller: Caller, name: str) -> PolicyList:
+        """The kept versions, the newest first, also of a deleted policy; raises NotFound."""
+        _require(caller)
+        _require_possible(name)
+        return PolicyList([each.view for each in await self._store.versions(caller.organization_id, name)])
+
+    async def put(
+        self, caller: Caller, name: str, cedar: str, mode: PolicyMode, description: str | None, if_match: str | None
+    ) -> PolicyView:
+        """Store a policy after a strict check; it decides from now on.
+
+        Raises InvalidPolicy with all faults and their places, InvalidParams for a name, and PreconditionFailed.
+        """
+        with self._audit.record("policy.put", caller, target=name, changed=["cedar", "description", "mode"]):
+            _require(caller)
+            if not _NAME.fullmatch(name):
+                message = f"the name is {name!r}; it has 1 to 100 lower-case letters, digits, points, - and _"
+                raise InvalidParams(faults=[FieldError("/name", "name", "pattern", message)])
+            schema = await self._schema()
+            statements = await asyncio.to_thread(checked, name, cedar, schema)
+            _require_supported(statements)
+            ids = sorted({each.annotations["id"] for each in statements if "id" in each.annotations})
+            new = NewPolicy(name=name, mode=mode, cedar=cedar, description=description)
+            stored = await self._store.put(caller.organization_id, new, ids, caller.client_id, if_match)
+            self._forget(caller.organization_id)
+        return stored.view
+
+    async def delete(self, caller: Caller, name: str, if_match: str | None) -> None:
+        """Delete a policy; its versions can still be read. Raises NotFound and PreconditionFailed."""
+        with self._audit.record("policy.delete", caller, target=name):
+            _require(caller)
+            _require_possible(name)
+            await self._store.delete(caller.organization_id, name, if_match)
+            self._forget(caller.organization_id)
+
+    async def trial(self, caller: Caller, policies: Sequence[NewPolicy] | None) -> DecidedSet | None:
+        """The enforced ones of these policies, which are checked as if they were stored, else of the stored ones.
+
+        None without any; raises InvalidPolicy.
+        """
+        _require(caller)
+        if policies is None:
+            return (await self._point.sets(caller.organization_id)).enforced
+        schema = await self._schema()
+        return await asyncio.to_thread(_trial_set, policies, schema)
+
+    async def as_enforced(self, caller: Caller, name: str) -> DecidedSet:
+        """The enforced policies, and the named one whatever its mode is."""
+        _require(caller)
+        current = await self._store.current(caller.organization_id)
+        decides = [each for each in current if each.mode is PolicyMode.ENFORCE or each.name == name]
+        return await asyncio.to_thread(decided_by, decides)
+
+    async def schema(self, caller: Caller) -> Mapping[str, Any]:
+        """The schema in Cedar's JSON format."""
+        _require(caller)
+        return (await self._schema()).document
+
+    async def schema_text(self, caller: Caller) -> str:
+        """The schema as Cedar text."""
+        _require(caller)
+        return str((await self._schema()).handle)
+
+    def _forget(self, organization_id: UUID) -> None:
+        """The caller's next call is decided by the change, even before this process is notified."""
+        self._point.on_notify(str(organization_id))
+
+
+def _require_possible(name: str) -> None:
+    """Raise NotFound for a name that no policy can have, which may hold characters that PostgreSQL refuses."""
+    if not _NAME.fullmatch(name):
+        raise NotFound(f"there is no policy {name!r}")
+
+
+def _trial_set(policies: Sequence[NewPolicy], schema: Schema) -> DecidedSet | None:
+    enforced = [each for each in policies if each.mode is PolicyMode.ENFORCE]
+    statements = [statement for each in enforced for statement in checked(each.name, each.cedar, schema)]
+    return DecidedSet(statements) if enforced else None
+
+
+def _require_supported(statements: Sequence[PolicyStatement]) -> None:
+    """Raise InvalidPolicy for an annotation that is valid, but that no surface obeys yet."""
+    if any(each.redacted for each in statements):
+        message = "the gateway cannot redact members of answers yet; leave out @redact"
+        raise InvalidPolicy(faults=[FieldError("/cedar", "cedar", "invalid_policy", message)])
+
+
+def _require(caller: Caller) -> None:
+    """Raise InsufficientScope unless the caller administers the whole organization."""
+    caller.require(Scope.ADMIN)
+    caller.require_whole_organization()

@@ -1,0 +1,247 @@
+"""Decisions of policies: a table of cases, and Cedar's own answer over the whole set."""
+
+import dataclasses
+import json
+import random
+from datetime import UTC, datetime
+from uuid import UUID
+
+import cedarpy
+import pytest
+from msgspec.structs import replace
+
+from gateway.access.policy.decision import DecidedSet
+from gateway.access.policy.language import checked
+from gateway.access.policy.model import Verdict
+from gateway.contract.policies import Surface
+from tests.access.policy.conftest import CLIENT, CONNECTOR, EVERYTHING, TARGET
+
+NOW = datetime(2026, 11, 26, 14, 30, tzinfo=UTC)
+UPDATE = ("tickets.update", {"ticket_id": 7, "ticket": {"status": "solved"}})
+CREATE = ("tickets.create", {"ticket": {"subject": "Fire", "comment": {"body": "It burns"}}})
+LIST = ("tickets.list", {})
+OTHER = UUID(int=9)
+
+
+def decided(schema, text, call):
+    return DecidedSet(checked("main", text, schema)).decide(call, NOW)
+
+
+@pytest.mark.parametrize(
+    ("text", "call", "verdict", "policies"),
+    [
+        (EVERYTHING, LIST, "allow", ("main",)),
+        ('@id("all") permit(principal, action, resource);', LIST, "allow", ("all",)),
+        ('permit(principal, action in Action::"read", resource);', LIST, "allow", ("main",)),
+        ('permit(principal, action in Action::"read", resource);', UPDATE, "deny", ()),
+        ('permit(principal, action in [Action::"idempotent", Action::"read"], resource);', UPDATE, "allow", ("main",)),
+        ('permit(principal, action == Action::"support-desk.tickets.list", resource);', LIST, "allow", ("main",)),
+        ('permit(principal, action == Action::"support-desk.tickets.get", resource);', LIST, "deny", ()),
+        (f'permit(principal == Client::"{CLIENT}", action, resource);', LIST, "allow", ("main",)),
+        (f'permit(principal == Client::"{OTHER}", action, resource);', LIST, "deny", ()),
+        (f'permit(principal, action, resource == Connector::"{CONNECTOR}");', LIST, "allow", ("main",)),
+        ('permit(principal, action, resource in Workspace::"emea");', LIST, "allow", ("main",)),
+        ('permit(principal, action, resource in Workspace::"apac");', LIST, "deny", ()),
+        ('permit(principal, action, resource is Connector in Kind::"support-desk");', LIST, "allow", ("main",)),
+        ('permit(principal, action, resource) when { resource.name == "Desk" };', LIST, "allow", ("main",)),
+        ('permit(principal, action, resource) unless { resource.name like "De*" };', LIST, "deny", ()),
+        ('permit(principal, action, resource) when { context.surface == "mcp" };', LIST, "deny", ()),
+        (
+            'permit(principal, action, resource) when { context.time.toTime() < duration("15h") };',
+            LIST,
+            "allow",
+            ("main",),
+        ),
+        ('permit(principal, action, resource) when { context.time.toTime() < duration("9h") };', LIST, "deny", ()),
+        (
+            f"""{EVERYTHING}
+            @id("no-closing") @advice("Ask a lead.")
+            forbid(principal, action == Action::"support-desk.tickets.update", resource)
+            when {{ context.params.ticket has status && context.params.ticket.status == "solved" }};""",
+            UPDATE,
+            "deny",
+            ("no-closing",),
+        ),
+        (
+            f"""{EVERYTHING} forbid(principal, action in Action::"write", resource)
+            when {{ context.params has ticket && context.params.ticket has status
+                    && context.params.ticket.status == "open" }};""",
+            UPDATE,
+            "allow",
+            ("main",),
+        ),
+        (
+            f"""{EVERYTHING} @id("few") forbid(principal, action == Action::"support-desk.tickets.list", resource)
+            when {{ context.params has per_page && context.params.per_page > 50 }};""",
+            ("tickets.list", {"per_page": 51}),
+            "deny",
+            ("few",),
+        ),
+        (f'{EVERYTHING} @approval("Money") permit(principal, action, resource);', LIST, "approve", ("main",)),
+        (
+            f'{EVERYTHING} @id("ask") @requireApproval("Mail") forbid(principal, action, resource);',
+            LIST,
+            "approve",
+            ("ask",),
+        ),
+        ('@approval("Mail") forbid(principal, action, resource);', LIST, "deny", ()),
+        (
+            f'{EVERYTHING} @approval("Mail") forbid(principal, action, resource);'
+            '@id("hard") forbid(principal, action, resource);',
+            LIST,
+            "deny",
+            ("hard",),
+        ),
+    ],
+)
+def test_the_decision_is_that_of_cedar_and_of_its_annotations(schema, call_of, text, call, verdict, policies):
+    decision = decided(schema, text, call_of(*call))
+
+    assert (decision.verdict, decision.policies) == (verdict, policies)
+
+
+def test_a_forbid_that_errs_denies(schema, call_of):
+    text = f"""{EVERYTHING} @id("sum") forbid(principal, action == Action::"support-desk.tickets.list", resource)
+        when {{ context.params has per_page && context.params.per_page * 4611686018427387904 > 1 }};"""
+
+    decision = decided(schema, text, call_of("tickets.list", {"per_page": 100}))
+
+    assert (decision.verdict, decision.policies) == (Verdict.DENY, ("sum",))
+
+
+def test_a_permit_that_errs_does_not_apply(schema, call_of):
+    text = """permit(principal, action == Action::"support-desk.tickets.list", resource)
+        when { context.params has per_page && context.params.per_page * 4611686018427387904 > 1 };"""
+
+    assert decided(schema, text, call_of("tickets.list", {"per_page": 100})).verdict is Verdict.DENY
+
+
+def test_the_strictest_annotation_counts_and_redactions_add_up(schema, call_of):
+    text = """
+        @id("a") @redact("email, *.phone") permit(principal, action, resource);
+        @id("b") @redact("name") @approval("Personal data") @approvers("Group::\\"leads\\", 2") @expires("4h")
+        permit(principal, action, resource);
+    """
+
+    decision = decided(schema, text, call_of())
+
+    assert decision.verdict is Verdict.APPROVE
+    assert decision.redact == ("*.phone", "email", "name")
+    [approval] = decision.approvals
+    assert (approval.policy, approval.reason, approval.expires) == ("b", "Personal data", "4h")
+    assert approval.approvers == 'Group::"leads", 2'
+
+
+def test_the_advice_of_the_deciding_forbid_is_given(schema, call_of):
+    text = f'{EVERYTHING} @advice("Ask a lead.") forbid(principal, action in Action::"idempotent", resource);'
+
+    assert decided(schema, text, call_of(*UPDATE)).advice == "Ask a lead."
+
+
+@pytest.mark.parametrize(
+    ("text", "always"),
+    [
+        (EVERYTHING, Verdict.ALLOW),
+        ('permit(principal, action == Action::"support-desk.tickets.get", resource);', Verdict.DENY),
+        (f"{EVERYTHING} forbid(principal, action, resource);", Verdict.DENY),
+        (f'{EVERYTHING} forbid(principal, action, resource) when {{ context.surface == "mcp" }};', None),
+        ('forbid(principal, action, resource) when { context.surface == "mcp" };', Verdict.DENY),
+        (
+            'permit(principal, action, resource) when { context.surface == "mcp" };'
+            "forbid(principal, action, resource);",
+            Verdict.DENY,
+        ),
+    ],
+)
+def test_a_decision_that_depends_on_no_context_is_known_before_the_call(schema, call_of, text, always):
+    decision = DecidedSet(checked("main", text, schema)).always(call_of())
+
+    assert (decision and decision.verdict) == always
+
+
+def test_a_number_that_cedar_cannot_hold_is_denied_if_a_policy_reads_it(catalog, schema, call_of):
+    text = f"""{EVERYTHING} forbid(principal, action == Action::"support-desk.tickets.get", resource)
+        when {{ context.params.ticket_id == 1 }};"""
+    too_large = replace(call_of("tickets.get", {"ticket_id": 7}), params={"ticket_id": 2**70})
+
+    assert decided(schema, text, too_large).verdict is Verdict.DENY
+
+
+def test_a_kind_that_changed_is_decided_by_its_new_types(catalog, schema, call_of):
+    text = f"""{EVERYTHING} forbid(principal, action == Action::"support-desk.tickets.list", resource)
+        when {{ context.params has per_page && context.params.per_page > 50 }};"""
+    sets, call = DecidedSet(checked("main", text, schema)), call_of("tickets.list", {"per_page": 60})
+    spec = call.operation.spec.model_copy()
+
+    before, now = sets.about(call), sets.about(replace(call, operation=dataclasses.replace(call.operation, spec=spec)))
+
+    assert before is not now
+    assert sets.decide(call, NOW).verdict is Verdict.DENY
+
+
+def test_random_requests_are_decided_as_cedar_decides_over_the_whole_set(schema, call_of):
+    chance = random.Random(54)
+    statements = [_statement(chance) for _ in range(300)]
+    text = "\n".join(statements)
+    found = [
+        each
+        for start in range(0, 300, 100)
+        for each in checked("x", "\n".join(statements[start : start + 100]), schema)
+    ]
+    ours, whole = DecidedSet(found), cedarpy.PolicySet.from_str(text)
+    calls = [_call(chance, call_of) for _ in range(2000)]
+
+    differing = [
+        call for call in calls if (ours.decide(call, NOW).verdict is Verdict.ALLOW) != _of_cedar(whole, ours, call)
+    ]
+
+    assert differing == []
+    assert len({ours.decide(call, NOW).verdict for call in calls}) == 2
+
+
+def _statement(chance):
+    effect = chance.choice(["permit", "permit", "forbid"])
+    client = UUID(int=chance.randrange(6))
+    principal = chance.choice(["principal", f'principal == Client::"{client}"'])
+    action = chance.choice(
+        [
+            'action in Action::"read"',
+            'action in [Action::"idempotent"]',
+            'action == Action::"support-desk.tickets.list"',
+        ]
+    )
+    resource = chance.choice(
+        ["resource", f'resource in Workspace::"w{chance.randrange(4)}"', 'resource in Kind::"jira"']
+    )
+    condition = chance.choice(
+        [
+            f'context.surface == "{chance.choice(["http", "mcp"])}"',
+            f"context.params has per_page && context.params.per_page > {chance.randrange(100)}",
+            f'resource.name == "n{chance.randrange(3)}"',
+            f"context.params has ticket_id && context.params.ticket_id == {chance.randrange(5)}",
+        ]
+    )
+    word = chance.choice(["when", "when", "unless"])
+    narrow = f' when {{ principal == Client::"{client}" }}' if effect == "permit" or chance.random() < 0.9 else ""
+    return f"{effect}({principal}, {action}, {resource}){narrow} {word} {{ {condition} }};"
+
+
+def _call(chance, call_of):
+    operation, params = chance.choice(
+        [
+            ("tickets.list", {"per_page": chance.randrange(1, 100)}),
+            ("tickets.get", {"ticket_id": chance.randrange(5)}),
+            ("tickets.update", {"ticket_id": chance.randrange(5), "ticket": {"status": "open"}}),
+        ]
+    )
+    target = replace(TARGET, workspace_name=f"w{chance.randrange(4)}", name=f"n{chance.randrange(3)}")
+    surface = chance.choice([Surface.HTTP, Surface.MCP])
+    return call_of(operation, params, surface, UUID(int=chance.randrange(6)), target)
+
+
+def _of_cedar(whole, ours, call):
+    """Whether Cedar allows the call by the whole text, with all params."""
+    about = ours.about(call)
+    context = {"params": {**call.params}, "surface": call.surface.value}
+    request = {**about.request, "context": json.dumps(context)}
+    return cedarpy.is_authorized(request, whole, cedarpy.Entities.from_json_str(json.dumps(about.entities))).allowed
