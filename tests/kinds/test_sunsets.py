@@ -56,7 +56,7 @@ def test_a_deprecated_path_concerns_the_calls_to_it():
 @pytest.mark.parametrize(
     ("kind", "entity", "action", "since", "replacement"),
     [
-        ("shopify", "products", "list", "@1711929600", "the GraphQL Admin API"),
+        ("shopify", "product_variants", "get", "@1711929600", "the GraphQL Admin API"),
         ("confluence", "child_pages", "list", None, "/wiki/api/v2/pages/{page_id}/direct-children"),
         ("sentry", "issues", "list", None, "issues.api_search"),
         ("github", "project_items", "list", None, "an alias for each field of another type"),

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.agents.tools.operation_tools import OperationTools, matches
 from gateway.errors import InvalidParams
-from gateway.kinds.find.entries import entries_of
+from gateway.kinds.find.entries import OperationEntry, entries_of
 from gateway.kinds.find.tools import MAX_NAME
 from gateway.web.api.mcp import MAX_PATTERNS, patterns_of
 from tests.harness.catalog import shipped_catalog
@@ -46,7 +46,10 @@ def flat(tools: NoTools, *patterns: str) -> OperationTools:
     async def index() -> SimpleNamespace:
         return SimpleNamespace(entries=list(entries_of(shipped_catalog())))
 
-    return OperationTools(SimpleNamespace(index=index), tools, patterns)
+    async def offered(caller: object, entries: list[OperationEntry]) -> list[OperationEntry]:
+        return entries
+
+    return OperationTools(SimpleNamespace(index=index, offered=offered), tools, patterns)
 
 
 @pytest.mark.parametrize("kind", SEVEN)
