@@ -113,6 +113,10 @@ _MARK_ALL_DELETED = """
     UPDATE connectors SET deleted_at = now(), deletion_job = $3
     WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NULL
 """
+_MARK_OWNED_DELETED = """
+    UPDATE connectors SET deleted_at = now(), deletion_job = $3
+    WHERE organization_id = $1 AND owner_id = $2 AND deleted_at IS NULL
+"""
 # Blocks the deletion of the workspace until the connector is committed, so that the deletion finds it.
 _LOCK_WORKSPACE = """
     SELECT name FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR SHARE
@@ -129,6 +133,9 @@ _NAMED = """
 _GET_WITHIN = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2"
 _DELETED_OF_WORKSPACE = """
     SELECT id FROM connectors WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NOT NULL ORDER BY id
+"""
+_DELETED_OF_OWNER = """
+    SELECT id FROM connectors WHERE organization_id = $1 AND owner_id = $2 AND deleted_at IS NOT NULL ORDER BY id
 """
 _DELETE = "DELETE FROM connectors WHERE organization_id = $1 AND id = $2"
 
@@ -381,6 +388,17 @@ class ConnectorStore:
     ) -> None:
         """Mark all connectors of a workspace for deletion, in the caller's own transaction."""
         await connection.execute(_MARK_ALL_DELETED, organization_id, workspace_id, job_id)
+
+    async def mark_owned_deleted(
+        self, connection: Connection, organization_id: UUID, owner_id: UUID, job_id: UUID
+    ) -> None:
+        """Mark all connectors of a person for deletion, in the caller's own transaction."""
+        await connection.execute(_MARK_OWNED_DELETED, organization_id, owner_id, job_id)
+
+    async def deleted_of_owner(self, organization_id: UUID, owner_id: UUID) -> Sequence[UUID]:
+        """The connectors of a person whose deletion began."""
+        async with self._database.tenant(organization_id) as connection:
+            return [row["id"] for row in await connection.fetch(_DELETED_OF_OWNER, organization_id, owner_id)]
 
     async def delete(self, organization_id: UUID, connector_id: UUID) -> None:
         async with self._database.tenant(organization_id) as connection:
