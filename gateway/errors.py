@@ -136,6 +136,10 @@ class InsufficientScope(Forbidden):
     code, title = "insufficient_scope", "Insufficient scope"
 
 
+class PersonalConnector(Forbidden):
+    code, title = "personal_connector", "Personal connector"
+
+
 class NotFound(RequestError):
     code, title = "not_found", "Not found"
 

@@ -103,15 +103,24 @@ class SyncConnectors(Synchronous[Connectors]):
         environment: Mapping[str, Any] | None = None,
         validate: bool = True,
         if_exists: IfExists | None = None,
+        owner: str | None = None,
     ) -> Connector:
         """Create a connector. With `validate`, raises InvalidCredentials if the application refuses the credentials.
+
+        It is a person's own with `owner`: `me`, or the person's id.
 
         If the workspace has a connector with that name, `if_exists` decides: `create` creates another (the default),
         `fail` raises Conflict with the connector's id (`extra["connector_id"]`), `update` updates that connector.
         """
         return self._loop.run(
             self._target.create(
-                kind, credentials, name=name, environment=environment, validate=validate, if_exists=if_exists
+                kind,
+                credentials,
+                name=name,
+                environment=environment,
+                validate=validate,
+                if_exists=if_exists,
+                owner=owner,
             )
         )
 
@@ -124,12 +133,22 @@ class SyncConnectors(Synchronous[Connectors]):
         environment: Mapping[str, Any] | None = None,
         scopes: Sequence[str] | None = None,
         connector: str | Connector | None = None,
+        owner: str | None = None,
     ) -> SyncConsent:
-        """Begin a person's OAuth consent. With `connector`, that connector is authorized again and keeps its id."""
+        """Begin a person's OAuth consent. With `connector`, that connector is authorized again and keeps its id.
+
+        A new connector is a person's own with `owner`: `me`, or the person's id.
+        """
         return SyncConsent(
             self._loop.run(
                 self._target.connect(
-                    kind, redirect_url, name=name, environment=environment, scopes=scopes, connector=connector
+                    kind,
+                    redirect_url,
+                    name=name,
+                    environment=environment,
+                    scopes=scopes,
+                    connector=connector,
+                    owner=owner,
                 )
             ),
             self._loop,
@@ -142,10 +161,16 @@ class SyncConnectors(Synchronous[Connectors]):
         connector: str | Connector | None = None,
         redirect_url: str | None = None,
         expires_in: int | None = None,
+        owner: str | None = None,
     ) -> ConnectLinkView:
-        """A link for a person to connect one of the kinds, or `connector` again: once, within `expires_in` seconds."""
+        """A link for a person to connect one of the kinds, or `connector` again: once, within `expires_in` seconds.
+
+        A new connector is a person's own with `owner`: `me`, or the person's id.
+        """
         return self._loop.run(
-            self._target.create_link(kinds, connector=connector, redirect_url=redirect_url, expires_in=expires_in)
+            self._target.create_link(
+                kinds, connector=connector, redirect_url=redirect_url, expires_in=expires_in, owner=owner
+            )
         )
 
     def link_state(self, link_id: str) -> ConnectSessionView:
@@ -755,7 +780,7 @@ class SyncGateway(Synchronous[Gateway]):
     ) -> Iterator[Answer]:
         """Every page of a list or search.
 
-        If the application does not return the whole list, raises UpstreamRejected after the last page.
+        Raises UpstreamRejected after the last page if records are or may be missing.
         """
         return self._loop.iterate(self._target.pages(connector, entity, action, params, select=select, exclude=exclude))
 

@@ -23,7 +23,7 @@ from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
 from gateway.errors import NotFound
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.db.pool import Connection, Database
-from gateway.foundation.db.where import Where
+from gateway.foundation.db.where import OWNED_CONNECTORS, Where
 from gateway.foundation.vault.vault import Binding, Vault
 
 #: connectors that one statement looks up
@@ -32,13 +32,13 @@ _BATCH = 500
 _COLUMNS = """
     connectors.id, connectors.organization_id, connectors.workspace_id, workspaces.name AS workspace_name,
     connectors.kind, connectors.name, connectors.status, connectors.status_reason, connectors.auth_method,
-    connectors.environment::text AS environment, connectors.created_at, connectors.updated_at
+    connectors.environment::text AS environment, connectors.owner_id, connectors.created_at, connectors.updated_at
 """
 _FROM = "FROM connectors JOIN workspaces ON workspaces.id = connectors.workspace_id"
 
 _INSERT = """
-    INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status, auth_method, environment)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb)
+    INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status, auth_method, environment, owner_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9)
     RETURNING created_at, updated_at
 """
 _SEAL = """
@@ -69,8 +69,10 @@ _LATEST_OF_EACH_KIND = f"""
     SELECT {_COLUMNS} {_FROM}
     WHERE connectors.organization_id = $1 AND connectors.id IN (
         SELECT id FROM (
-            SELECT id, row_number() OVER (PARTITION BY kind ORDER BY created_at DESC, id) AS place FROM connectors
+            SELECT id, row_number() OVER (PARTITION BY kind ORDER BY owner_id IS NULL, created_at DESC, id) AS place
+            FROM connectors
             WHERE organization_id = $1 AND deleted_at IS NULL AND {_IN_WORKSPACES.format("$3")}
+              AND {OWNED_CONNECTORS.format("$4")}
         ) AS placed
         WHERE place <= $2
     )
@@ -83,7 +85,9 @@ _STATUS = """
 """
 _COUNT = f"""
     SELECT {_STATUS.format("$3")} AS status, count(*) AS connectors FROM connectors
-    WHERE organization_id = $1 AND deleted_at IS NULL AND {_IN_WORKSPACES.format("$2")} GROUP BY 1
+    WHERE organization_id = $1 AND deleted_at IS NULL AND {_IN_WORKSPACES.format("$2")}
+      AND {OWNED_CONNECTORS.format("$4")}
+    GROUP BY 1
 """
 _COUNT_BY_KIND = "SELECT kind, count(*) AS connectors FROM connectors WHERE deleted_at IS NULL GROUP BY kind"
 _SECRET = """
@@ -109,6 +113,11 @@ _MARK_DELETED = """
     WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
     RETURNING id
 """
+_OF_OTHERS = """
+    SELECT EXISTS (
+        SELECT FROM connectors WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NULL
+          AND owner_id IS NOT NULL AND owner_id IS DISTINCT FROM $3::uuid)
+"""
 _MARK_ALL_DELETED = """
     UPDATE connectors SET deleted_at = now(), deletion_job = $3
     WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NULL
@@ -121,6 +130,8 @@ _MARK_OWNED_DELETED = """
 _LOCK_WORKSPACE = """
     SELECT name FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR SHARE
 """
+# Blocks the deletion of the person until the connector is committed, so that the deletion finds it.
+_LOCK_OWNER = "SELECT client_id FROM people WHERE client_id = $1 FOR SHARE"
 # Blocks new connectors of the workspace, and its deletion, until the transaction ends.
 _LOCK_NAMES = """
     SELECT id FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR NO KEY UPDATE
@@ -128,6 +139,7 @@ _LOCK_NAMES = """
 _NAMED = """
     SELECT id FROM connectors
     WHERE organization_id = $1 AND workspace_id = $2 AND name = $3 AND deleted_at IS NULL
+      AND owner_id IS NOT DISTINCT FROM $4::uuid
     ORDER BY created_at, id
 """
 _GET_WITHIN = f"SELECT {_COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2"
@@ -160,16 +172,20 @@ class ConnectorStore:
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             if is_name_unique:
                 await connection.execute(_LOCK_NAMES, organization_id, new.workspace_id)
-                taken = await connection.fetch(_NAMED, organization_id, new.workspace_id, new.name)
+                taken = await connection.fetch(_NAMED, organization_id, new.workspace_id, new.name, new.owner_id)
                 if taken:
                     raise name_taken(new.name, [row["id"] for row in taken])
             return await self.create_within(connection, organization_id, new)
 
     async def create_within(self, connection: Connection, organization_id: UUID, new: NewConnector) -> ConnectorRecord:
-        """Create a connector in the caller's transaction; raises NotFound if the workspace is being deleted."""
+        """Create a connector in the caller's transaction; raises NotFound if the workspace is being deleted, or
+        the owner was.
+        """
         workspace_name = await connection.fetchval(_LOCK_WORKSPACE, organization_id, new.workspace_id)
         if workspace_name is None:
             raise NotFound("the workspace was deleted meanwhile")
+        if new.owner_id is not None and await connection.fetchval(_LOCK_OWNER, new.owner_id) is None:
+            raise NotFound("the person was deleted meanwhile")
         connector_id, environment = uuid4(), dict(new.environment)
         row = await connection.fetchrow(
             _INSERT,
@@ -181,6 +197,7 @@ class ConnectorStore:
             ConnectorStatus.ACTIVE,
             new.auth_method,
             json.dumps(environment),
+            new.owner_id,
         )
         bound_to = binding(organization_id, connector_id, new.kind, environment)
         await self._seal(connection, bound_to, new.credentials, new.expires_at)
@@ -195,6 +212,7 @@ class ConnectorStore:
             status_reason=None,
             auth_method=new.auth_method,
             environment=environment,
+            owner_id=new.owner_id,
             created_at=row["created_at"],
             updated_at=row["updated_at"],
         )
@@ -264,6 +282,8 @@ class ConnectorStore:
         """Matching records in the order of their creation; all of them without a limit."""
         where = Where()
         where.add("connectors.organization_id = {} AND deleted_at IS NULL", organization_id)
+        if not selection.with_personal:
+            where.require(OWNED_CONNECTORS, selection.person_id)
         where.add("workspaces.name = {}", selection.workspace_name)
         where.add("workspaces.name = ANY ({}::text[])", selection.workspaces)
         where.add("connectors.name = {}", selection.name)
@@ -281,11 +301,17 @@ class ConnectorStore:
         return [record_in(row) for row in rows]
 
     async def latest_of_each_kind(
-        self, organization_id: UUID, limit: int, workspaces: Collection[str] | None = None
+        self,
+        organization_id: UUID,
+        limit: int,
+        workspaces: Collection[str] | None = None,
+        person_id: UUID | None = None,
     ) -> Sequence[ConnectorRecord]:
-        """The latest records of each kind, at most `limit` of one kind, in the order of their creation."""
+        """The latest records of each kind, the person's own first, at most `limit` of one kind, in the order of their
+        creation.
+        """
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_LATEST_OF_EACH_KIND, organization_id, limit, workspaces)
+            rows = await connection.fetch(_LATEST_OF_EACH_KIND, organization_id, limit, workspaces, person_id)
         return [record_in(row) for row in rows]
 
     async def count(
@@ -293,10 +319,11 @@ class ConnectorStore:
         organization_id: UUID,
         workspaces: Collection[str] | None = None,
         served: Collection[str] | None = None,
+        person_id: UUID | None = None,
     ) -> dict[ConnectorStatus, int]:
         """The number of connectors by status; those of kinds that are not in `served` are `unserved`."""
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_COUNT, organization_id, workspaces, served)
+            rows = await connection.fetch(_COUNT, organization_id, workspaces, served, person_id)
         return dict.fromkeys(ConnectorStatus, 0) | {ConnectorStatus(row["status"]): row["connectors"] for row in rows}
 
     async def count_by_kind(self) -> dict[str, int]:
@@ -382,6 +409,12 @@ class ConnectorStore:
         """Mark the connector for deletion by that job, in the caller's own transaction; raises NotFound."""
         if await connection.fetchval(_MARK_DELETED, organization_id, connector_id, job_id) is None:
             raise NotFound("there is no such connector")
+
+    async def has_of_others(
+        self, connection: Connection, organization_id: UUID, workspace_id: UUID, person_id: UUID | None
+    ) -> bool:
+        """Whether a workspace has personal connectors of other people."""
+        return bool(await connection.fetchval(_OF_OTHERS, organization_id, workspace_id, person_id))
 
     async def mark_all_deleted(
         self, connection: Connection, organization_id: UUID, workspace_id: UUID, job_id: UUID

@@ -16,7 +16,7 @@ import msgspec
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.directory import Directory
-from gateway.access.identity.model import Caller
+from gateway.access.identity.model import Caller, Scope
 from gateway.access.identity.store import IdentityStore
 from gateway.access.request_log.log import RequestLog
 from gateway.connectors.access import ConnectorAccess
@@ -94,7 +94,7 @@ class Deletion:
 
     async def _accept_connector(self, caller: Caller, connector_id: UUID, request_id: str | None) -> StoredJob:
         organization_id = caller.organization_id
-        record = await self.access.get(caller, connector_id)
+        record = await self.access.get_listed(caller, connector_id)
         new = NewJob(
             id=uuid4(),
             organization_id=organization_id,
@@ -124,9 +124,12 @@ class Deletion:
         async with self.database.tenant(organization_id) as connection, connection.transaction():
             # The lock keeps new connectors out. The workspace is renamed last: its connectors' events have its name.
             await self.identity.lock_workspace(connection, organization_id, workspace_id)
+            others = await self.connectors.has_of_others(connection, organization_id, workspace_id, caller.person_id)
             await self.connectors.mark_all_deleted(connection, organization_id, workspace_id, job_id)
             name = await self.identity.mark_workspace_deleted(connection, organization_id, workspace_id, job_id)
             caller.require_workspace(name, "workspace")
+            if others:
+                caller.require(Scope.ADMIN)
             new = NewJob(
                 id=job_id,
                 organization_id=organization_id,

@@ -12,6 +12,7 @@ ADVICE: Mapping[str, str] = {
     "unauthorized": "The token is unknown, expired or revoked: get a new one.",
     "forbidden": "The client may not do this.",
     "organization_forbidden": "The client cannot access the organization in `X-Organization-Id`.",
+    "personal_connector": "The connector is a person's own; administrators can only list, disable and delete it.",
     "insufficient_scope": "The client lacks the scope that `detail` names; an operator can add it.",
     "foreign_form": "The form was not sent by a page of this console session: reload the page.",
     "sign_in_refused": "On a page: the sign-in provider's response is invalid, or the person was not added.",

@@ -171,6 +171,24 @@ async def test_the_own_connectors_of_a_deleted_person_are_hidden_at_once_and_lea
     assert (await setting.world.again(shared.id)).id == shared.id
 
 
+async def test_no_connector_is_created_for_a_person_who_was_deleted_meanwhile(setting: Setting) -> None:
+    record = await setting.connector()
+    person = await setting.deletion.directory.create(setting.world.caller, NewPerson(name="Ada"))
+    new = NewConnector(
+        workspace_id=record.workspace_id,
+        kind=record.kind,
+        name="Late",
+        auth_method=record.auth_method or "",
+        environment={},
+        credentials={},
+        owner_id=UUID(person.id),
+    )
+    await setting.deletion.delete_person(setting.world.caller, UUID(person.id))
+
+    with pytest.raises(NotFound, match="the person was deleted meanwhile"):
+        await setting.world.connectors.create(record.organization_id, new)
+
+
 @pytest.mark.parametrize("done", range(STEPS + 1))
 async def test_a_worker_that_dies_after_any_step_is_followed_by_one_that_ends_it(setting: Setting, done: int) -> None:
     record = await setting.connector()

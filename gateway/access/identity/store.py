@@ -11,6 +11,7 @@ import asyncpg
 from gateway.access.identity.model import Caller, Client, Organization
 from gateway.errors import Conflict, NotFound, Unauthorized
 from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.db.where import OWNED_CONNECTORS
 
 _INSERT_ORGANIZATION = """
     INSERT INTO organizations (id, name) VALUES ($1, $2)
@@ -80,10 +81,11 @@ _DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
 _DROP_GRANTS_OF_CLIENT = "DELETE FROM agent_grants WHERE client_id = $1"
 _EXPIRE_LINKS_OF_CLIENT = """
     UPDATE connect_sessions SET expires_at = now()
-    WHERE client_id = $1 AND completed_at IS NULL AND expires_at > now()
+    WHERE (client_id = $1 OR owner_id = $1) AND completed_at IS NULL AND expires_at > now()
 """
 _EXPIRE_FLOWS_OF_CLIENT = """
-    UPDATE oauth_flows SET expires_at = now() WHERE client_id = $1 AND status = 'pending' AND expires_at > now()
+    UPDATE oauth_flows SET expires_at = now()
+    WHERE (client_id = $1 OR owner_id = $1) AND status = 'pending' AND expires_at > now()
 """
 # What acts for a person without a token ends with the person; that of a program does not.
 _IS_PERSON = "EXISTS (SELECT FROM people WHERE people.client_id = $1)"
@@ -107,6 +109,8 @@ _END_OF_CLIENT = (
     *(_EXPIRE_LINKS_OF_CLIENT, _EXPIRE_FLOWS_OF_CLIENT),
     *(_STOP_SCHEDULES_OF_PERSON, _STOP_WEBHOOKS_OF_PERSON, _CANCEL_JOBS_OF_PERSON),
 )
+
+_IS_IN_NAMESPACE = "SELECT EXISTS (SELECT FROM people WHERE client_id = $1 AND namespace_id = $2)"
 
 _INSERT_TOKEN = """
     INSERT INTO tokens (hash, client_id, expires_at, scopes, resource)
@@ -133,10 +137,11 @@ _WORKSPACE_NAMED = """
     ON CONFLICT (organization_id, name) DO UPDATE SET name = EXCLUDED.name
     RETURNING id
 """
-_LIST_WORKSPACES = """
+_LIST_WORKSPACES = f"""
     SELECT workspaces.id, workspaces.name, workspaces.created_at,
            (SELECT count(*) FROM connectors
-            WHERE connectors.workspace_id = workspaces.id AND connectors.deleted_at IS NULL) AS connectors
+            WHERE connectors.workspace_id = workspaces.id AND connectors.deleted_at IS NULL
+              AND {OWNED_CONNECTORS.format("$7")}) AS connectors
     FROM workspaces
     WHERE organization_id = $1 AND deletion_began_at IS NULL
       AND ($2::text IS NULL OR strpos(lower(name), lower($2)) > 0)
@@ -308,6 +313,11 @@ class IdentityStore:
         client = await self.enabled_client(client_id)
         return Caller(client, organization_id) if client and organization_id in client.organization_ids else None
 
+    async def is_in_namespace(self, person_id: UUID, client_id: UUID) -> bool:
+        """Whether the person is a user of the client's product."""
+        async with self._database.system() as connection:
+            return bool(await connection.fetchval(_IS_IN_NAMESPACE, person_id, client_id))
+
     async def disable_client(self, client_id: UUID) -> None:
         """Disable the client and end its tokens, grants, console sessions, connect links and consents, and those
         schedules, webhooks and jobs that act for a person; all processes are notified at once.
@@ -393,12 +403,15 @@ class IdentityStore:
         after: tuple[str, UUID] | None,
         limit: int,
         names: Collection[str] | None = None,
+        person_id: UUID | None = None,
     ) -> list[Workspace]:
-        """Workspaces by name; `names` are those to which the result is limited."""
+        """Workspaces by name; `names` are those to which the result is limited. Of personal connectors only those of
+        the person are counted.
+        """
         after_name, after_id = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(
-                _LIST_WORKSPACES, organization_id, name_contains, after_name, after_id, limit, names
+                _LIST_WORKSPACES, organization_id, name_contains, after_name, after_id, limit, names, person_id
             )
         return [Workspace(**row) for row in rows]
 
