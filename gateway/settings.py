@@ -6,6 +6,7 @@ from collections.abc import Collection, Container, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 import msgspec
 from pydantic import Field, SecretStr, ValidationError, ValidationInfo, field_validator
@@ -109,6 +110,11 @@ class Settings(BaseSettings):
     embedded: bool = Field(False, description="Set by `gateway up`: loopback redirects are allowed for any port.")
 
     max_body_bytes: int = Field(1 << 20, description="Maximum size of a request body in bytes; larger bodies get 413.")
+    import_organizations: Annotated[tuple[UUID, ...], NoDecode] = Field(
+        (),
+        description="Ids of organizations whose administrators may import OpenAPI documents in the console, separated "
+        "by commas; every organization can connect the imported applications. Off unless set.",
+    )
     max_notice_bytes: int = Field(
         1 << 20,
         ge=1,
@@ -243,7 +249,7 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(Path(part) for part in value.split(os.pathsep) if part) if isinstance(value, str) else value
 
-    @field_validator("mcp_origins", "webhook_origins", mode="before")
+    @field_validator("mcp_origins", "webhook_origins", "import_organizations", mode="before")
     @classmethod
     def _listed(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value

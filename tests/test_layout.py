@@ -58,8 +58,13 @@ LIBRARIES = {
 }
 
 
-#: modules between applications and callers that decode other JSON: a request of the gateway, a query, a checkpoint
-OWN_JSON = {"gateway.upstream.connector", "gateway.upstream.upload", "gateway.context_store.sync.checkpoint"}
+#: modules between applications and callers that decode other JSON: requests of the gateway, a query, a checkpoint
+OWN_JSON = {
+    "gateway.upstream.connector",
+    "gateway.upstream.upload",
+    "gateway.context_store.sync.checkpoint",
+    "gateway.upstream.import_process",
+}
 
 
 def room_of(module: str) -> str:

@@ -51,18 +51,22 @@ class Fetcher:
         runner: Runner,
         work: Mapping[str, Work],
         slots: Slots,
-        concurrency: Mapping[str, int],
+        concurrency: Callable[[], Mapping[str, int]],
     ) -> None:
         self._claims = claims
         self._runner = runner
         self._work = work
         self._slots = slots
-        self._shares = Shares(slots.organization, slots.connector, concurrency)
+        #: concurrent jobs of one connector by kind; kinds may be imported while the worker runs
+        self._concurrency = concurrency
         self._is_open = True
         self._is_woken = asyncio.Event()
         self._claiming: asyncio.Task[None] | None = None
         #: the loop's time of the next poll, which claims background jobs too
         self._polls_at = 0.0
+
+    def _shares(self) -> Shares:
+        return Shares(self._slots.organization, self._slots.connector, self._concurrency())
 
     def wake(self) -> None:
         """Claim again now: a job may be due or a slot free."""
@@ -102,7 +106,7 @@ class Fetcher:
 
     async def _claim(self, *, is_background: bool) -> None:
         while (limit := min(self._room(is_background=is_background), BATCH)) > 0:
-            claimed = await self._claims.claim(self._runner.worker, limit, self._shares, is_background=is_background)
+            claimed = await self._claims.claim(self._runner.worker, limit, self._shares(), is_background=is_background)
             self._start(claimed, self.wake)
             if len(claimed) < limit:
                 return

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import signal
 from collections.abc import Mapping
+from functools import partial
 from math import ceil
 
 from gateway.errors import Unavailable
@@ -58,7 +59,7 @@ class Worker:
         slots = Slots.of(services.settings.worker_jobs)
         work = work_of(services) if work is None else work
         claims = Claims(services.database, services.jobs.sealing, work)
-        self._fetcher = Fetcher(claims, services.jobs.runner, work, slots, concurrency_of(services.catalog))
+        self._fetcher = Fetcher(claims, services.jobs.runner, work, slots, partial(concurrency_of, services.catalog))
         services.process.notifications.subscribe(
             {"events": services.events.deliverer.on_event, "webhook": services.events.deliverer.on_webhook},
             services.events.deliverer.forget,

@@ -2,17 +2,23 @@
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+
+import asyncpg
 
 from gateway.access.identity.store import IdentityStore
 from gateway.access.services import LogServices
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.consent.service import OAuth, open_oauth
+from gateway.connectors.imports.service import ImportedKinds, Imports
+from gateway.connectors.imports.store import TOPIC, ImportedKindStore
 from gateway.connectors.links.service import ConnectLinks
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.connectors.service import BeginCopies, ConnectorService
 from gateway.connectors.store import ConnectorStore
+from gateway.errors import Unavailable
+from gateway.foundation.aio.loops import every, running
 from gateway.foundation.db.notifications import NotificationListener
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Vault
@@ -34,6 +40,7 @@ class ConnectorServices:
     store: ConnectorStore
     access: ConnectorAccess
     change: ConnectorService
+    imports: Imports
     links: ConnectLinks
     upstreams: Upstreams
     oauth: OAuth
@@ -85,6 +92,12 @@ async def open_connectors(
         )
         resolver = ConnectorResolver(store, catalog, upstreams, oauth.authorizers)
         notifications.subscribe({"connector": resolver.on_notify}, resolver.invalidate_all)
+        imported_kinds = ImportedKindStore(database)
+        following = ImportedKinds(imported_kinds, catalog, resolver.invalidate_all)
+        notifications.subscribe({TOPIC: following.on_notify}, following.on_notify)
+        with suppress(Unavailable, asyncpg.PostgresError):  # then they are loaded once notifications arrive
+            await following.load()
+        await stack.enter_async_context(running(every(0, following.follow, name="imported kinds")))
         change = ConnectorService(
             audit=logs.audit,
             catalog=catalog,
@@ -110,6 +123,7 @@ async def open_connectors(
             store=store,
             access=access,
             change=change,
+            imports=Imports(logs.audit, imported_kinds, catalog, frozenset(settings.import_organizations)),
             links=links,
             upstreams=upstreams,
             oauth=oauth,

@@ -370,11 +370,24 @@ class Catalog:
         self.refused: Mapping[str, SpecError] = refused or {}
         #: the errors of folders that could not be read
         self.missing = missing
-        self.kinds: dict[str, Kind] = {kind.name: kind for kind in kinds}
+        #: the kinds of folders, in whose place no imported kind is served
+        self._of_folders: Mapping[str, Kind] = {kind.name: kind for kind in kinds}
+        #: counts the changes of the kinds; what is computed from them is computed again
+        self.version = 0
+        self.serve_imported(())
+
+    def serve_imported(self, imported: Iterable[Kind]) -> None:
+        """Serve these kinds beside those of folders, in place of the imported kinds before."""
+        self.kinds: dict[str, Kind] = {**{kind.name: kind for kind in imported}, **self._of_folders}
         #: names that are understood: of applications, where one kind alone has them, and of kinds
         self._by_name = {canonical(name): kind for name, kind in self._applications()} | {
             canonical(name): kind for name, kind in self.kinds.items()
         }
+        self.version += 1
+
+    def is_of_folder(self, name: str) -> bool:
+        """Whether a kind is shipped or stands in a folder of GATEWAY_SPECS, even with errors."""
+        return name in self._of_folders or name in self.refused
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(self.kinds.values())

@@ -107,7 +107,9 @@ async def open_front_end(settings: Settings) -> AsyncIterator[FrontEnd]:
             identity=services.identity,
         )
         async with access as opened, _listening(services):
-            index = Remembered(partial(asyncio.to_thread, _index_of, services.catalog), inf)
+            index = Remembered(
+                partial(asyncio.to_thread, _index_of, services.catalog), inf, lambda: services.catalog.version
+            )
             yield FrontEnd(services=services, access=opened, index=index)
 
 

@@ -75,10 +75,14 @@ def create_app(settings: Settings) -> web.Application:
                 app[SERVICES], app[ACCESS], app[INDEX] = opened, front_end.access, front_end.index
                 watch_restarts(opened, limits.load.expect_restart)
                 set_up_mcp(app)
+
+                def version() -> int:
+                    return opened.catalog.version
+
                 app[READINESS] = readiness(opened)
                 app[EXPORTER] = PrometheusExporter(opened.database, opened.catalog)
-                app[OPENAPI] = Remembered(partial(asyncio.to_thread, _openapi, opened), inf)
-                app[DOCS_SITE] = Remembered(partial(_docs_site, app), inf)
+                app[OPENAPI] = Remembered(partial(asyncio.to_thread, _openapi, opened), inf, version)
+                app[DOCS_SITE] = Remembered(partial(_docs_site, app), inf, version)
                 yield
 
     app.cleanup_ctx.append(services)

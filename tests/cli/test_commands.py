@@ -498,7 +498,7 @@ def commands(command, *names):
     """Every command below this one, with the words that name it."""
     if not isinstance(command, click.Group):
         return [(" ".join(names), command)]
-    context = click.Context(message=command)
+    context = click.Context(command)
     children = ((name, command.get_command(context, name)) for name in command.list_commands(context))
     return [found for name, child in children for found in commands(child, *names, name)]
 

@@ -190,7 +190,7 @@ STORIES = [
     Story(
         "shopify",
         {"api_key": "token"},
-        ("products", {"limit": 2}, "page_info", "next_page_url"),
+        ("products", {"limit": 2}, "page_info", "endCursor"),
         ("id", "product_id"),
         ("products", "get", {"product_id": 10**12}, "upstream_not_found"),
         ("products", "create", {"product": {"title": "Summer shirt"}}, "product.title", "Summer shirt"),

@@ -125,10 +125,10 @@ def test_every_sample_is_a_command_that_there_is_or_python_that_compiles(tmp_pat
 
 def parse_command(words: list[str]) -> None:
     """Raises what click has to say of a command line, without running it."""
-    command, context = main, click.Context(message=main, info_name="gateway")
+    command, context = main, click.Context(main, info_name="gateway")
     while isinstance(command, click.Group):
         _, found, words = command.resolve_command(context, words)
-        command, context = found, click.Context(message=found, version=context, info_name=found.name)
+        command, context = found, click.Context(found, context, info_name=found.name)
     command.parse_args(context, words)
 
 

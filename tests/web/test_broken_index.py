@@ -1,7 +1,6 @@
 """An index of operations that cannot be built costs the search only: agents still connect, read and write."""
 
 from contextlib import nullcontext
-from dataclasses import replace
 from math import inf
 
 import pytest
@@ -21,8 +20,7 @@ async def serve(front):
     async def fails():
         raise LookupError("the index is broken")
 
-    broken = replace(front.services, operations=Remembered(fails, inf))
-    server = Servers(HostedBackend(broken), HostedJobs(broken)).general
+    server = Servers(HostedBackend(front.services, Remembered(fails, inf)), HostedJobs(front.services)).general
     organization_id = await front.organization()
     async with front.api(organization_id) as api:
         await api.connector()

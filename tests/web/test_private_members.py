@@ -15,11 +15,19 @@ USED = {
         web.Server: {"_kwargs", "_loop"},
         web.AppRunner: {"_make_server"},
         RequestHandler: {
-            *("_close", "_force_close", "_loop", "_messages", "_next_keepalive_close_time", "_request_count"),
+            *(
+                "_close",
+                "_current_request",
+                "_force_close",
+                "_loop",
+                "_messages",
+                "_next_keepalive_close_time",
+                "_request_count",
+            ),
             *("_task_handler", "_waiter"),
         },
     },
-    "gateway/upstream/egress.py": {TCPConnector: {"_create_connection", "_resolve_host"}},
+    "gateway/upstream/egress.py": {TCPConnector: {"_create_connection", "_loop", "_resolve_host"}},
 }
 
 

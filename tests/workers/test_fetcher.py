@@ -38,7 +38,7 @@ async def claimed(fetcher: Fetcher) -> None:
 async def test_wake_for_all_claims_background_jobs_before_the_next_poll(services: Services):
     ran = Ran()
     claims = Claims(services.database, services.jobs.sealing, [TASK])
-    fetcher = Fetcher(claims, services.jobs.runner, {TASK: ran}, Slots.of(20), {})
+    fetcher = Fetcher(claims, services.jobs.runner, {TASK: ran}, Slots.of(20), dict)
     organization_id = (await services.identity.create_organization(uuid4().hex)).id
     await claimed(fetcher)
     new = NewJob(id=uuid4(), organization_id=organization_id, task=TASK, is_background=True)

@@ -10,21 +10,27 @@ V = TypeVar("V")
 
 
 class Remembered(Generic[V]):
-    """The result of `compute`, computed again on a call after `seconds`."""
+    """The result of `compute`, computed again on a call after `seconds`, or if `version` returns another value."""
 
-    def __init__(self, compute: Callable[[], Awaitable[V]], seconds: float) -> None:
+    def __init__(
+        self, compute: Callable[[], Awaitable[V]], seconds: float, version: Callable[[], object] = lambda: None
+    ) -> None:
         self._compute = compute
         self._seconds = seconds
-        self._computing = SingleFlight(self._computed)
-        self._cached: tuple[V, float] | None = None
+        self._version = version
+        self._computing: SingleFlight[object, V] = SingleFlight(self._computed)
+        self._cached: tuple[V, float, object] | None = None
 
     async def __call__(self) -> V:
         """The value; raises the errors of `compute`, which are not cached."""
-        if self._cached is not None and time.monotonic() - self._cached[1] < self._seconds:
-            return self._cached[0]
-        return await self._computing(None)
+        version = self._version()
+        if self._cached is not None and version == self._cached[2]:
+            value, computed_at, _ = self._cached
+            if time.monotonic() - computed_at < self._seconds:
+                return value
+        return await self._computing(version)
 
-    async def _computed(self, _: None) -> V:
+    async def _computed(self, version: object) -> V:
         value = await self._compute()
-        self._cached = value, time.monotonic()
+        self._cached = value, time.monotonic(), version
         return value

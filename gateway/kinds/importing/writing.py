@@ -30,7 +30,14 @@ class _Dumper(_DUMPER):  # type: ignore[misc]  # the dumper in C, if PyYAML has 
 
 def files_of(imported: Imported, source: str) -> Iterator[tuple[str, str]]:
     """The name and the text of each file; one text at a time, because those of a large kind are over 100 MiB."""
-    documents = {"connector": imported.connector, **imported.entities}
+    return texts_of(imported.connector, imported.entities, source)
+
+
+def texts_of(
+    connector: Mapping[str, Any], entities: Mapping[str, Mapping[str, Any]], source: str
+) -> Iterator[tuple[str, str]]:
+    """The name and the text of each file of a kind."""
+    documents = {"connector": connector, **entities}
     yield from ((f"{name}.yaml", _text(document, source)) for name, document in documents.items())
 
 

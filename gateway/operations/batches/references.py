@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from gateway.errors import FieldError, InvalidParams
+from gateway.foundation import payloads
 from gateway.kinds.suggestions import Suggestions
 
 #: an object with only this member is a reference
@@ -21,8 +22,6 @@ Place: TypeAlias = tuple[str | int, ...]
 _OF_WHOLES = frozenset({"type", "oneOf", "anyOf"})
 #: bytes of JSON that a step's references may stand for, because a thousand may name one large value
 _MAX_FILLED = 32 << 20
-_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_ARRAY = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class MissingValue(InvalidParams):
@@ -121,7 +120,7 @@ def filled_params(params: Mapping[str, Any], values: Mapping[str, msgspec.Raw]) 
         if left < 0:
             raise MissingValue(f"{reference}: the values of this step's references exceed {_MAX_FILLED >> 20} MiB")
         if reference not in decoded:
-            decoded[reference] = msgspec.json.decode(values[reference])
+            decoded[reference] = payloads.value(values[reference])
     value = _filled(params, decoded)
     if not isinstance(value, dict):
         raise MissingValue(f"params is {params[FROM]}, which is not an object")
@@ -169,9 +168,9 @@ def values_of(result: msgspec.Raw, named: Iterable[str]) -> Iterator[tuple[str, 
 def _members(value: msgspec.Raw) -> Mapping[str, msgspec.Raw]:
     """The members of an object, or the items of an array by their positions; empty for other values."""
     if bytes(memoryview(value)[:1]) == b"{":
-        return _OBJECT.decode(value)
+        return payloads.members(value)
     if bytes(memoryview(value)[:1]) == b"[":
-        return _Items(_ARRAY.decode(value))
+        return _Items(payloads.items(value))
     return {}
 
 

@@ -29,6 +29,7 @@ from gateway.errors import (
     Unavailable,
     with_unknown_outcome,
 )
+from gateway.foundation import payloads
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.telemetry.metrics import BATCH_OPERATIONS
@@ -65,9 +66,6 @@ class _StoredStep(msgspec.Struct):
     status: ItemStatus
     id: str | None = None
     result: msgspec.Raw = msgspec.Raw(b"null")
-
-
-_STORED_STEP = msgspec.json.Decoder(_StoredStep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +165,7 @@ class BatchRun:
             self._values.expect(operation.params)
         async for part in self._jobs.lines(self._job, self._job.parts):
             for line in part.rstrip("\n").split("\n"):
-                stored = _STORED_STEP.decode(line)
+                stored = payloads.typed(line.encode(), _StoredStep)
                 if stored.id is not None and stored.status is ItemStatus.SUCCEEDED:
                     await self._keep(stored.id, stored.result)
 

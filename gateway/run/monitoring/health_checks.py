@@ -17,6 +17,7 @@ import asyncpg
 from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, RedisError
 
+from gateway.connectors.imports.store import ImportedKindStore
 from gateway.connectors.key_rotation.rotation import Rotation
 from gateway.context_store.sync.schedule import Intervals
 from gateway.errors import GatewayError
@@ -262,6 +263,7 @@ _METHODS_IN_USE = """
 async def of_connectors(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
     """Connectors whose kind is not served, or that rely on a part of their application that will be switched off."""
     catalog = serving_catalog(settings.specs)
+    catalog.serve_imported([each.as_kind() for each in await ImportedKindStore(database).served()])
     async with database.system() as connection:
         rows = await connection.fetch(_METHODS_IN_USE)
     counts: Counter[str] = Counter()

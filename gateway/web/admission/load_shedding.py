@@ -33,6 +33,8 @@ _WARM_UP = 60
 _PAUSE = 1.0
 #: bodies of the maximum size that fit into memory at least, so that one organization's share is two
 _BODIES = 4
+#: notices of the maximum size that fit into memory at least, so that one organization's share is one
+_NOTICES = 2
 _REQUEST_ID = "0" * 32
 
 
@@ -96,7 +98,8 @@ class Limits:
         #: by organization
         self.downloads = FairSlots(settings.max_downloads, "downloads", "streamed files", retry_after=5)
         #: bytes of request bodies in memory, by organization; requests without a token share those of one organization
-        body_bytes = max(settings.max_bodies_bytes, _BODIES * settings.max_body_bytes)
+        largest = _BODIES * settings.max_body_bytes, _NOTICES * settings.max_notice_bytes
+        body_bytes = max(settings.max_bodies_bytes, *largest)
         self.bodies = FairSlots(body_bytes, "bodies", "request bodies", unit="bytes")
         self.in_progress = 0
         self._admitted = 0

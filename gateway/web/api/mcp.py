@@ -48,7 +48,7 @@ class McpQuery(KindQuery):
 def set_up_mcp(app: web.Application) -> None:
     """Set up the endpoint /mcp and its allowed origins."""
     settings = app[SERVICES].settings
-    app[ENDPOINT] = Remembered(partial(_endpoint, app), inf)
+    app[ENDPOINT] = Remembered(partial(_endpoint, app), inf, lambda: app[SERVICES].catalog.version)
     app[ORIGINS] = origins_of(settings.base_url, *settings.mcp_origins)
 
 

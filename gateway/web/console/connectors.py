@@ -46,6 +46,7 @@ async def list_connectors(request: web.Request) -> web.Response:
         active="connectors",
         connectors=[(each, activity[UUID(each.id)]) for each in found.data],
         max_errors=MAX_ERRORS,
+        may_import=services.connectors.imports.may(request[CALLER]),
         kinds=sorted((kind.spec.application, kind.name) for kind in services.catalog),
         statuses=[status.value for status in ConnectorStatus],
         workspaces=[workspace.name for workspace in workspaces],

@@ -6,6 +6,7 @@ from gateway.web.console import (
     connectors,
     grants,
     jobs,
+    kinds,
     overview,
     playground,
     records,
@@ -21,6 +22,7 @@ READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 _TAG = "Console"
 _CONNECTOR = "/console/connectors/{connector_id}"
 _JOB = "/console/jobs/{job_id}"
+_KIND = "/console/kinds/{kind}/{version}"
 _SCHEDULE = "/console/schedules/{schedule_id}"
 _WEBHOOK = "/console/webhooks/{webhook_id}"
 
@@ -65,6 +67,12 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     _form(_CONNECTOR + "/renew", connectors.renew_connector, "Renew its credentials", "connect_session.create"),
     _form(_CONNECTOR + "/synchronize", connectors.synchronize, "Synchronize", "context_store.synchronize", READ),
     _form(_CONNECTOR + "/delete", connectors.delete_connector, "Delete", "connector.delete"),
+    _page("/console/kinds", kinds.list_kinds, "Imported applications", ADMIN),
+    _form("/console/kinds", kinds.import_kind, "Import an OpenAPI document", "kind.import", ADMIN),
+    _form("/console/kinds/{kind}/delete", kinds.delete_kind, "Delete an imported kind", "kind.delete", ADMIN),
+    _page(_KIND + "/folder.zip", kinds.export_version, "The files of an imported kind", ADMIN),
+    _page(_KIND, kinds.show_version, "A version of an imported kind", ADMIN),
+    _form(_KIND, kinds.serve_version, "Serve a version", "kind.serve", ADMIN),
     _page("/console/playground", playground.show_playground, "Find and try an operation"),
     # The use case checks the scope that the operation needs.
     _form("/console/playground", playground.run_operation, "Run an operation", "execute", READ),

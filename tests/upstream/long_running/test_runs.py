@@ -203,7 +203,7 @@ async def test_a_refused_portion_is_failed_with_the_applications_words_and_the_o
             await connector.run(prepare(connector.kind.operation("things", action), of_things(action, names)), row)
 
     lines = dict(zip(names, row.records, strict=True))
-    assert lines["c"] == {"id": lines["c"]["id"], "success": False, "error": "the application answered 403"}
+    assert lines["c"] == {"id": lines["c"]["id"], "success": False, "error": "the application answered 403: Not yours"}
     assert {name for name in names if lines[name]["success"]} == set(application.done)
     assert "not sent" in lines["l"]["error"]
     assert all(line["success"] is not None for line in row.records)

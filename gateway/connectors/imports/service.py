@@ -1,0 +1,146 @@
+"""Imports OpenAPI documents as kinds of this gateway, and serves them in every process without a restart."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from gateway.access.audit.log import Audit
+from gateway.access.identity.model import Caller, Scope
+from gateway.connectors.imports.model import ImportedKind, corrected
+from gateway.connectors.imports.store import ImportedKindStore
+from gateway.errors import InvalidParams, NotFound
+from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.importing.changes import Change, changes_between
+from gateway.kinds.importing.writing import texts_of
+from gateway.upstream.import_process import ImportRequest, imported
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """A version for an administrator who decides whether it is served."""
+
+    version: ImportedKind
+    kind: Kind
+    #: the differences from the version that is served; None if no version is
+    changes: Sequence[Change] | None
+
+
+class ImportedKinds:
+    """Keeps the imported kinds of the catalog as they are stored."""
+
+    def __init__(self, store: ImportedKindStore, catalog: Catalog, on_change: Callable[[], None]) -> None:
+        self._store = store
+        self._catalog = catalog
+        self._on_change = on_change
+        self._is_stale = asyncio.Event()
+
+    def on_notify(self, _: str = "") -> None:
+        """The served kinds changed, perhaps in another process."""
+        self._is_stale.set()
+
+    async def follow(self) -> None:
+        """Load the kinds once they have changed; one that cannot be read is left out, so that the others are served."""
+        await self._is_stale.wait()
+        self._is_stale.clear()
+        await self.load()
+
+    async def load(self) -> None:
+        """Serve the stored kinds; raises Unavailable."""
+        stored = await self._store.served()
+        before = self._catalog.version
+        kinds = await asyncio.to_thread(lambda: list(_readable(stored)))
+        self._catalog.serve_imported(each for each in kinds if not self._catalog.is_of_folder(each.name))
+        if kinds or before > 1:
+            self._on_change()
+
+
+def _readable(stored: Sequence[ImportedKind]) -> Iterator[Kind]:
+    for each in stored:
+        try:
+            yield each.as_kind()
+        except Exception:
+            log.exception("an imported kind cannot be read", extra={"kind": each.kind, "version": each.version})
+
+
+class Imports:
+    """Imports for administrators of the organizations that the operator names; the whole gateway serves the kinds."""
+
+    def __init__(
+        self, audit: Audit, store: ImportedKindStore, catalog: Catalog, organizations: frozenset[UUID]
+    ) -> None:
+        self._audit = audit
+        self._store = store
+        self._catalog = catalog
+        self._organizations = organizations
+
+    def may(self, caller: Caller) -> bool:
+        """Whether the caller may import kinds."""
+        return caller.organization_id in self._organizations and Scope.ADMIN in caller.client.scopes
+
+    async def all(self, caller: Caller) -> Sequence[ImportedKind]:
+        """All versions, the newest of each kind first; raises NotFound for callers that may not import."""
+        self._require(caller)
+        return await self._store.all()
+
+    async def draft(self, caller: Caller, request: ImportRequest) -> ImportedKind:
+        """Map a document and store it as a draft; raises InvalidParams with the reasons if it cannot be mapped."""
+        self._require(caller)
+        with self._audit.record("kind.import", caller) as entry:
+            made = await imported(request)
+            assert made.document is not None
+            name = made.document["connector"]["kind"]
+            if self._catalog.is_of_folder(name):
+                raise InvalidParams(f"{name} is a kind of this gateway already; choose another name")
+            source = request.source if request.text is None else "a document of the administrator"
+            version = await self._store.add(
+                made.document,
+                source,
+                made.report,
+                organization_id=caller.organization_id,
+                client_id=caller.client_id,
+            )
+            entry.target = f"{name}/{version}"
+        return await self._store.get(name, version)
+
+    async def review(self, caller: Caller, kind: str, version: int) -> Review:
+        """A version, and its differences from the served one; raises NotFound."""
+        self._require(caller)
+        found = await self._store.get(kind, version)
+        drafted = await asyncio.to_thread(found.as_kind)
+        served = self._catalog.kinds.get(kind)
+        changes = None if served is None else await asyncio.to_thread(lambda: list(changes_between(served, drafted)))
+        return Review(version=found, kind=drafted, changes=changes)
+
+    async def serve(
+        self, caller: Caller, kind: str, version: int, effects: Mapping[str, str], server: str | None
+    ) -> None:
+        """Serve a version with corrections; the linter checks it again. Raises InvalidParams and NotFound."""
+        self._require(caller)
+        with self._audit.record("kind.serve", caller, target=f"{kind}/{version}", changed=sorted(effects)):
+            found = await self._store.get(kind, version)
+            document = corrected(found.document, effects, server)
+            await imported(ImportRequest(source=found.source, document=dict(document)))
+            await self._store.serve(kind, version, document)
+
+    async def delete(self, caller: Caller, kind: str) -> None:
+        """Delete a kind; its connectors become unserved. Raises NotFound."""
+        self._require(caller)
+        with self._audit.record("kind.delete", caller, target=kind):
+            await self._store.delete(kind)
+
+    async def files(self, caller: Caller, kind: str, version: int) -> Sequence[tuple[str, str]]:
+        """The name and the text of each file, as `gateway specs import` writes them; raises NotFound."""
+        self._require(caller)
+        found = await self._store.get(kind, version)
+        document = found.document
+        return await asyncio.to_thread(
+            lambda: list(texts_of(document["connector"], document["entities"], found.source))
+        )
+
+    def _require(self, caller: Caller) -> None:
+        if not self.may(caller):
+            raise NotFound("kinds cannot be imported here; the operator can set GATEWAY_IMPORT_ORGANIZATIONS")

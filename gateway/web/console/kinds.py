@@ -1,0 +1,136 @@
+"""Kinds from OpenAPI documents in the console: import, review, serve, export, delete. Works without scripts."""
+
+import io
+import zipfile
+
+from aiohttp import web
+
+from gateway.contract.kinds import Effect
+from gateway.errors import GatewayError, InvalidParams, NotFound
+from gateway.upstream.import_process import ImportRequest
+from gateway.web.console.page import console_page, see_other
+from gateway.web.console.session import read_console_form
+from gateway.web.keys import CALLER, SERVICES
+
+_PAGE = "/console/kinds"
+_EFFECT = "effect:"
+#: maximum operations, lines of the report and differences on the page of a version
+_SHOWN = 500
+
+
+async def list_kinds(request: web.Request) -> web.Response:
+    """GET /console/kinds: the imported kinds, and the form for another document."""
+    return await _listed(request)
+
+
+async def import_kind(request: web.Request) -> web.Response:
+    """POST /console/kinds: map an OpenAPI document, and redirect to the review of the draft."""
+    fields = await read_console_form(request)
+    text = fields.get("text", "").strip()
+    try:
+        draft = await request.app[SERVICES].connectors.imports.draft(
+            request[CALLER],
+            ImportRequest(
+                source=fields.get("source", "").strip(),
+                text=text or None,
+                kind=fields.get("kind", "").strip() or None,
+                server=fields.get("server", "").strip() or None,
+                variables=_variables(fields.get("variables", "")),
+            ),
+        )
+    except NotFound:
+        raise
+    except GatewayError as error:
+        return await _listed(request, problem=error.detail, fields=fields)
+    return see_other(f"{_PAGE}/{draft.kind}/{draft.version}")
+
+
+async def show_version(request: web.Request) -> web.Response:
+    """GET /console/kinds/{kind}/{version}: what was mapped and what changes, with fields for corrections."""
+    return await _reviewed(request)
+
+
+async def serve_version(request: web.Request) -> web.Response:
+    """POST /console/kinds/{kind}/{version}: serve the version with the corrections of the form."""
+    fields, (kind, version) = await read_console_form(request), _version(request)
+    effects = {name.removeprefix(_EFFECT): value for name, value in fields.items() if name.startswith(_EFFECT)}
+    imports = request.app[SERVICES].connectors.imports
+    try:
+        server = fields.get("server", "").strip() or None
+        await imports.serve(request[CALLER], kind, version, effects, server)
+    except InvalidParams as error:
+        return await _reviewed(request, problem=error.detail)
+    return see_other(_PAGE)
+
+
+async def export_version(request: web.Request) -> web.Response:
+    """GET /console/kinds/{kind}/{version}/folder.zip: the folder that `gateway specs import` would write."""
+    kind, version = _version(request)
+    files = await request.app[SERVICES].connectors.imports.files(request[CALLER], kind, version)
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, text in files:
+            archive.writestr(f"{kind}/{name}", text)
+    headers = {"Content-Disposition": f'attachment; filename="{kind}.zip"', "Cache-Control": "no-store"}
+    return web.Response(body=packed.getvalue(), content_type="application/zip", headers=headers)
+
+
+async def delete_kind(request: web.Request) -> web.Response:
+    """POST /console/kinds/{kind}/delete: delete all versions; connectors of the kind become unserved."""
+    await read_console_form(request)
+    await request.app[SERVICES].connectors.imports.delete(request[CALLER], request.match_info["kind"])
+    return see_other(_PAGE)
+
+
+def _version(request: web.Request) -> tuple[str, int]:
+    text = request.match_info["version"]
+    if not text.isascii() or not text.isdigit() or len(text) > 9:
+        raise NotFound("there is no such version of an imported kind")
+    return request.match_info["kind"], int(text)
+
+
+def _variables(text: str) -> dict[str, str]:
+    """The variables of servers, `name=value` on a line; raises InvalidParams."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if wrong := [line for line in lines if "=" not in line]:
+        raise InvalidParams(f"write each variable as name=value; this line has no `=`: {wrong[0][:100]}")
+    return dict(line.split("=", 1) for line in lines)
+
+
+async def _listed(
+    request: web.Request, *, problem: str | None = None, fields: dict[str, str] | None = None
+) -> web.Response:
+    services = request.app[SERVICES]
+    imports = services.connectors.imports
+    may_import = imports.may(request[CALLER])
+    versions = await imports.all(request[CALLER]) if may_import else ()
+    return console_page(
+        request,
+        "kinds.html",
+        active="connectors",
+        status=422 if problem else 200,
+        may_import=may_import,
+        versions=versions,
+        served=set(services.catalog.kinds),
+        fields=fields or {},
+        problem=problem,
+    )
+
+
+async def _reviewed(request: web.Request, *, problem: str | None = None) -> web.Response:
+    review = await request.app[SERVICES].connectors.imports.review(request[CALLER], *_version(request))
+    spec, operations = review.kind.spec, list(review.kind.operations.values())
+    return console_page(
+        request,
+        "kind_version.html",
+        active="connectors",
+        status=422 if problem else 200,
+        version=review.version,
+        spec=spec,
+        operations=operations[:_SHOWN],
+        more=max(0, len(operations) - _SHOWN),
+        effects=[effect.value for effect in Effect],
+        changes=None if review.changes is None else [str(change) for change in review.changes[:_SHOWN]],
+        report=review.version.report.splitlines()[:_SHOWN],
+        problem=problem,
+    )
