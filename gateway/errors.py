@@ -141,6 +141,10 @@ class DeniedByPolicy(Forbidden):
     code, title = "denied_by_policy", "Denied by policy"
 
 
+class PersonalConnector(Forbidden):
+    code, title = "personal_connector", "Personal connector"
+
+
 class NotFound(RequestError):
     code, title = "not_found", "Not found"
 

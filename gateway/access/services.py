@@ -13,6 +13,7 @@ from gateway.access.audit.log import Audit
 from gateway.access.identity.attempts import Attempts
 from gateway.access.identity.clients import Clients
 from gateway.access.identity.console_sessions import ConsoleSessions
+from gateway.access.identity.directory import Directory
 from gateway.access.identity.people import People
 from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import Tokens
@@ -90,6 +91,7 @@ class AccessServices:
 
     tokens: Tokens
     clients: Clients
+    directory: Directory
     #: attempts without a token, counted by address
     attempts: Attempts
     console_sessions: ConsoleSessions
@@ -124,11 +126,12 @@ async def open_access(
     attempts = Attempts.at(settings.redis_url)
     tokens = Tokens(identity, settings.token_seconds, attempts)
     notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
-    grants = AuthorizationStore(database)
+    grants, people = AuthorizationStore(database), People(database, identity)
     try:
         yield AccessServices(
             tokens=tokens,
             clients=Clients(audit, identity, is_embedded=settings.embedded),
+            directory=Directory(audit, people, identity),
             attempts=attempts,
             console_sessions=ConsoleSessions(database, identity, derived_key(key_list, "console forms")),
             authorization=AuthorizationServer(
@@ -141,7 +144,7 @@ async def open_access(
                 token_seconds=settings.token_seconds,
             ),
             provider_sign_in=_provider_sign_in(
-                settings, database, identity, SealedText(derived_key(key_list, "provider sign-ins"))
+                settings, database, people, SealedText(derived_key(key_list, "provider sign-ins"))
             ),
             request_seals=SealedText(derived_key(key_list, "mcp request states")),
             page_seals=SealedText(derived_key(key_list, "authorization pages")),
@@ -151,7 +154,7 @@ async def open_access(
 
 
 def _provider_sign_in(
-    settings: Settings, database: Database, identity: IdentityStore, seals: SealedText
+    settings: Settings, database: Database, people: People, seals: SealedText
 ) -> "ProviderSignIn | None":
     if settings.oidc_issuer is None:
         return None
@@ -167,6 +170,4 @@ def _provider_sign_in(
         claim=settings.oidc_claim,
         is_private=settings.oidc_private,
     )
-    return ProviderSignIn(
-        Provider(provider), SignInStore(database), People(database, identity), seals, settings.base_url
-    )
+    return ProviderSignIn(Provider(provider), SignInStore(database), people, seals, settings.base_url)

@@ -243,7 +243,7 @@ def add_person(login: str, organization_ids: tuple[UUID, ...], scopes: tuple[str
     """
     login = _login(login)
     added = _with_people(lambda people: people.add(login, organization_ids, scopes))
-    _print({"client_id": str(added.client_id), "login": added.login, "scopes": list(scopes)})
+    _print({"client_id": str(added.id), "login": added.login, "scopes": list(scopes)})
 
 
 @person.command("list")
@@ -252,7 +252,7 @@ def list_people() -> None:
     listed = _with_people(lambda people: people.all())
     _print(
         *(
-            {"client_id": str(each.client_id), "login": each.login, "issuer": each.issuer, "subject": each.subject}
+            {"client_id": str(each.id), "login": each.login, "issuer": each.issuer, "subject": each.subject}
             for each in listed
         )
     )

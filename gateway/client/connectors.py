@@ -86,15 +86,18 @@ class Connectors:
         environment: Mapping[str, Any] | None = None,
         validate: bool = True,
         if_exists: IfExists | None = None,
+        owner: str | None = None,
         **settings: Unpack[ConnectorSettings],
     ) -> Connector:
         """Create a connector; its `name` is the kind's title unless given.
+
+        It is a person's own with `owner`: `me`, or the person's id.
 
         With `validate`, raises InvalidCredentials if the application refuses the credentials. If the workspace has a
         connector with that name, `if_exists` decides: `create` creates another (the default), `fail` raises Conflict
         with the connector's id (`extra["connector_id"]`), `update` updates that connector.
         """
-        members = {"environment": environment, "if_exists": if_exists}
+        members = {"environment": environment, "if_exists": if_exists, "owner": owner}
         body = {
             "workspace_name": self._session.settings.workspace_name,
             "connector_type": kind,
@@ -114,10 +117,15 @@ class Connectors:
         environment: Mapping[str, Any] | None = None,
         scopes: Sequence[str] | None = None,
         connector: str | Connector | None = None,
+        owner: str | None = None,
     ) -> Consent:
-        """Begin a person's OAuth consent. With `connector`, that connector is authorized again and keeps its id."""
+        """Begin a person's OAuth consent. With `connector`, that connector is authorized again and keeps its id.
+
+        A new connector is a person's own with `owner`: `me`, or the person's id.
+        """
         renewed = None if connector is None else (await self.resolve(connector)).id
         members = {"name": name, "environment": environment, "scopes": scopes, "connector_id": renewed}
+        members |= {"owner": owner}
         body = {
             "workspace_name": self._session.settings.workspace_name,
             "connector_type": kind,
@@ -134,11 +142,15 @@ class Connectors:
         connector: str | Connector | None = None,
         redirect_url: str | None = None,
         expires_in: int | None = None,
+        owner: str | None = None,
     ) -> ConnectLinkView:
-        """A link for a person to connect one of the kinds, or `connector` again: once, within `expires_in` seconds."""
+        """A link for a person to connect one of the kinds, or `connector` again: once, within `expires_in` seconds.
+
+        A new connector is a person's own with `owner`: `me`, or the person's id.
+        """
         renewed = None if connector is None else (await self.resolve(connector)).id
         members: dict[str, Any] = {"connector_types": kinds, "connector_id": renewed}
-        members |= {"redirect_url": redirect_url, "expires_in": expires_in}
+        members |= {"redirect_url": redirect_url, "expires_in": expires_in, "owner": owner}
         body = {"workspace_name": self._session.settings.workspace_name, **_without_none(members)}
         return (await self._session.fetch(ApiRequest(method="POST", path=_LINKS, body=body))).into(ConnectLinkView)
 
@@ -159,6 +171,14 @@ class Connectors:
         }
         return (await self._session.fetch(ApiRequest(method="GET", path=_PATH, query=query))).into(ConnectorPage).data
 
+    async def _usable(self) -> Sequence[Connector]:
+        """The connectors of the workspace that this client can call. An administrator's list has more."""
+        found = await self.list()
+        if all(each.owner is None for each in found):
+            return found
+        query = {"workspace_name": self._session.settings.workspace_name, "usable": True}
+        return (await self._session.fetch(ApiRequest(method="GET", path=_PATH, query=query))).into(ConnectorPage).data
+
     async def get(self, connector_id: str) -> Connector:
         """One connector by its id; raises NotFound."""
         return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{connector_id}"))).into(Connector)
@@ -171,7 +191,7 @@ class Connectors:
             found = (
                 await self.get(connector)
                 if _is_id(connector)
-                else choose(connector, await self.list(), self._session.settings.workspace_name)
+                else choose(connector, await self._usable(), self._session.settings.workspace_name)
             )
             self._resolved[connector] = found
         return self._resolved[connector]
@@ -232,7 +252,9 @@ class Connectors:
 
 
 def choose(name: str, connectors: Sequence[Connector], workspace_name: str) -> Connector:
-    """The connector with that name, else of that kind or application. NotFound and Conflict list the candidates."""
+    """The connector with that name, else of that kind or application; the caller's own before shared ones. NotFound and
+    Conflict list the candidates.
+    """
     kind = canonical(name)
     ready = [each for each in connectors if each.status != "pending"]
     matches = [each for each in ready if each.name == name] or [
@@ -240,6 +262,7 @@ def choose(name: str, connectors: Sequence[Connector], workspace_name: str) -> C
     ]
     if len(matches) > 1:
         matches = [each for each in matches if each.status == "active"] or matches
+        matches = [each for each in matches if each.owner is not None] or matches
     if len(matches) == 1:
         return matches[0]
     raise _not_one(name, matches, ready, workspace_name)

@@ -105,9 +105,12 @@ class SyncConnectors(Synchronous[Connectors]):
         environment: Mapping[str, Any] | None = None,
         validate: bool = True,
         if_exists: IfExists | None = None,
+        owner: str | None = None,
         **settings: Unpack[ConnectorSettings],
     ) -> Connector:
         """Create a connector; its `name` is the kind's title unless given.
+
+        It is a person's own with `owner`: `me`, or the person's id.
 
         With `validate`, raises InvalidCredentials if the application refuses the credentials. If the workspace has a
         connector with that name, `if_exists` decides: `create` creates another (the default), `fail` raises Conflict
@@ -115,7 +118,13 @@ class SyncConnectors(Synchronous[Connectors]):
         """
         return self._loop.run(
             self._target.create(
-                kind, credentials, environment=environment, validate=validate, if_exists=if_exists, **settings
+                kind,
+                credentials,
+                environment=environment,
+                validate=validate,
+                if_exists=if_exists,
+                owner=owner,
+                **settings,
             )
         )
 
@@ -128,12 +137,22 @@ class SyncConnectors(Synchronous[Connectors]):
         environment: Mapping[str, Any] | None = None,
         scopes: Sequence[str] | None = None,
         connector: str | Connector | None = None,
+        owner: str | None = None,
     ) -> SyncConsent:
-        """Begin a person's OAuth consent. With `connector`, that connector is authorized again and keeps its id."""
+        """Begin a person's OAuth consent. With `connector`, that connector is authorized again and keeps its id.
+
+        A new connector is a person's own with `owner`: `me`, or the person's id.
+        """
         return SyncConsent(
             self._loop.run(
                 self._target.connect(
-                    kind, redirect_url, name=name, environment=environment, scopes=scopes, connector=connector
+                    kind,
+                    redirect_url,
+                    name=name,
+                    environment=environment,
+                    scopes=scopes,
+                    connector=connector,
+                    owner=owner,
                 )
             ),
             self._loop,
@@ -146,10 +165,16 @@ class SyncConnectors(Synchronous[Connectors]):
         connector: str | Connector | None = None,
         redirect_url: str | None = None,
         expires_in: int | None = None,
+        owner: str | None = None,
     ) -> ConnectLinkView:
-        """A link for a person to connect one of the kinds, or `connector` again: once, within `expires_in` seconds."""
+        """A link for a person to connect one of the kinds, or `connector` again: once, within `expires_in` seconds.
+
+        A new connector is a person's own with `owner`: `me`, or the person's id.
+        """
         return self._loop.run(
-            self._target.create_link(kinds, connector=connector, redirect_url=redirect_url, expires_in=expires_in)
+            self._target.create_link(
+                kinds, connector=connector, redirect_url=redirect_url, expires_in=expires_in, owner=owner
+            )
         )
 
     def link_state(self, link_id: str) -> ConnectSessionView:

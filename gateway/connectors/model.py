@@ -8,8 +8,9 @@ from datetime import datetime
 from typing import Any, get_args, get_type_hints
 from uuid import UUID
 
+from gateway.access.identity.model import Caller, Scope
 from gateway.contract.connectors import ConnectorSettings, ConnectorStatus
-from gateway.errors import Conflict, Unavailable
+from gateway.errors import Conflict, NotFound, PersonalConnector, Unavailable
 from gateway.foundation.vault.vault import Binding, Sealed
 
 
@@ -27,8 +28,24 @@ class ConnectorRecord:
     status_reason: str | None
     auth_method: str | None
     environment: dict[str, str]
+    #: the person whose account it is; None for a shared connector
+    owner_id: UUID | None = None
     created_at: datetime
     updated_at: datetime
+
+    def require_usable(self, caller: Caller) -> None:
+        """Raise NotFound unless the caller may see the workspace and the connector is shared or the caller's own;
+        PersonalConnector for an administrator.
+        """
+        self.require_listed(caller)
+        if not caller.owns(self.owner_id):
+            raise PersonalConnector("the connector is a person's own; only calls made as that person can use it")
+
+    def require_listed(self, caller: Caller) -> None:
+        """Raise NotFound unless the caller may use the connector, or disable and delete it as an administrator."""
+        caller.require_workspace(self.workspace_name, "connector")
+        if not caller.owns(self.owner_id) and Scope.ADMIN not in caller.client.scopes:
+            raise NotFound("there is no such connector")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +86,8 @@ class NewConnector:
     environment: Mapping[str, str]
     credentials: Mapping[str, str] = field(repr=False)
     expires_at: datetime | None = None
+    #: the person whose account it is
+    owner_id: UUID | None = None
 
 
 class ConnectorChange(ConnectorSettings, total=False):

@@ -138,9 +138,9 @@ class ConnectorResolver:
         return await self._resolving((organization_id, connector_id))
 
     async def get_for(self, caller: Caller, connector_id: UUID) -> ResolvedConnector:
-        """The connector, if the caller may see its workspace; raises NotFound."""
+        """The connector, if the caller may use it; raises NotFound and PersonalConnector."""
         resolved = await self.get(caller.organization_id, connector_id)
-        caller.require_workspace(resolved.record.workspace_name, "connector")
+        resolved.record.require_usable(caller)
         return resolved
 
     def kind_of(self, organization_id: UUID, connector_id: UUID) -> str | None:

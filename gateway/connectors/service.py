@@ -60,8 +60,12 @@ class VerifiedCredentials:
     def authentication(self) -> AuthMethod:
         return self.kind.spec.authentication[self.method]
 
-    def new_connector(self, workspace_id: UUID, settings: ConnectorSettings) -> NewConnector:
-        """A new connector with these credentials; its name is the kind's title unless given."""
+    def new_connector(
+        self, workspace_id: UUID, settings: ConnectorSettings, owner_id: UUID | None = None
+    ) -> NewConnector:
+        """A new connector with these credentials, of that person if it is personal; its name is the application's
+        unless given.
+        """
         return NewConnector(
             workspace_id=workspace_id,
             kind=self.kind.name,
@@ -70,6 +74,7 @@ class VerifiedCredentials:
             environment=self.environment,
             credentials=self.credentials,
             expires_at=self.expires_at,
+            owner_id=owner_id,
         )
 
 
@@ -183,11 +188,24 @@ class ConnectorService:
         return connector_view(await self._access.get(caller, connector_id), self._catalog)
 
     async def find(
-        self, caller: Caller, selection: ConnectorSelection, cursor: str | None = None, limit: int | None = None
+        self,
+        caller: Caller,
+        selection: ConnectorSelection,
+        cursor: str | None = None,
+        limit: int | None = None,
+        *,
+        with_personal: bool = False,
     ) -> ConnectorPage:
-        """Matching connectors, oldest first; all of them without a limit. Raises InvalidParams for a foreign cursor."""
-        limit_and_one = None if limit is None else limit + 1
-        records = await self._access.find(caller, selection, after=read_time_cursor(cursor), limit=limit_and_one)
+        """Matching connectors, oldest first; all of them without a limit. With `with_personal` an administrator gets
+        those of other people too. Raises InvalidParams for a foreign cursor.
+        """
+        records = await self._access.find(
+            caller,
+            selection,
+            after=read_time_cursor(cursor),
+            limit=None if limit is None else limit + 1,
+            with_personal=with_personal,
+        )
         page, next_cursor = page_of(records, limit)
         return ConnectorPage([connector_view(record, self._catalog) for record in page], next_cursor)
 
@@ -208,19 +226,22 @@ class ConnectorService:
             *request.settings,
             *_members("credentials", request.credentials),
         }
-        changed |= _members("environment", request.environment)
+        changed |= _members("environment", request.environment) | ({"owner"} if request.owner else set())
         with self._audit.record("connector.create", caller, changed=changed) as entry:
             caller.require_own_workspace(request.workspace_name)
-            record, is_new = await self._create(caller.organization_id, request)
+            owner_id = await self._access.owner_named(caller, request.owner)
+            record, is_new = await self._create(caller.organization_id, request, owner_id)
             entry.connector_id, entry.target, entry.kind = record.id, str(record.id), record.kind
         if is_new:
             await self._begin_copies(record, caller.client_id)
         return connector_view(record, self._catalog), is_new
 
-    async def _create(self, organization_id: UUID, request: ConnectorRequest) -> tuple[ConnectorRecord, bool]:
+    async def _create(
+        self, organization_id: UUID, request: ConnectorRequest, owner_id: UUID | None
+    ) -> tuple[ConnectorRecord, bool]:
         kind = self._catalog.kind(request.connector_type)
         name = request.settings.get("name") or kind.spec.application
-        existing = await self._existing(organization_id, request, name, kind)
+        existing = await self._existing(organization_id, request, name, kind, owner_id)
         if existing is not None:
             verified = await self.verify_change(existing, request.credentials, request.environment)
             await self._store.update(organization_id, existing.id, **credentials_change(existing, verified))
@@ -229,19 +250,18 @@ class ConnectorService:
             organization_id, kind.name, request.credentials, request.environment, validate=request.validate
         )
         workspace_id = await self._identity.workspace_named(organization_id, request.workspace_name)
-        new = verified.new_connector(workspace_id, request.settings)
+        new = verified.new_connector(workspace_id, request.settings, owner_id)
         unique_name = None if request.if_exists is IfExists.CREATE else name
         return await self._store.create(organization_id, new, unique_name=unique_name), True
 
     async def _existing(
-        self, organization_id: UUID, request: ConnectorRequest, name: str, kind: Kind
+        self, organization_id: UUID, request: ConnectorRequest, name: str, kind: Kind, owner_id: UUID | None
     ) -> ConnectorRecord | None:
-        """The connector of that name and kind to update; raises Conflict if the name is taken otherwise."""
+        """The owner's connector of that name and kind to update; raises Conflict if the owner has another so named."""
         if request.if_exists is IfExists.CREATE:
             return None
-        records = await self._store.find(
-            organization_id, ConnectorSelection(workspace_name=request.workspace_name, name=name)
-        )
+        named = ConnectorSelection(workspace_name=request.workspace_name, name=name, person_id=owner_id)
+        records = [each for each in await self._store.find(organization_id, named) if each.owner_id == owner_id]
         if not records:
             return None
         if request.if_exists is IfExists.UPDATE and [record.kind for record in records] == [kind.name]:
@@ -257,8 +277,12 @@ class ConnectorService:
         credentials: Mapping[str, Any] | None = None,
         status: ConnectorStatus | None = None,
     ) -> Connector:
-        """Change the connector; new credentials replace the old ones only after the application has accepted them."""
-        record = await self._access.get(caller, connector_id)
+        """Change the connector; new credentials replace the old ones only after the application has accepted them. An
+        administrator may disable a personal one.
+        """
+        is_disabling = status is ConnectorStatus.DISABLED and not settings and credentials is None
+        get = self._access.get_listed if is_disabling else self._access.get
+        record = await get(caller, connector_id)
         change = msgspec.convert({**settings, "status": status}, ConnectorChange)
         changed = {*changed_columns(settings), *(("status",) if status else ())}
         changed |= _members("credentials", credentials or {})

@@ -113,6 +113,7 @@ async def open_connectors(
             catalog=catalog,
             identity=identity,
             connectors=store,
+            access=access,
             service=change,
             flows=oauth.flows,
             base_url=settings.base_url,

@@ -28,7 +28,7 @@ from gateway.contract.connectors import ConnectorSelection, ConnectorSettings, C
 from gateway.errors import NotFound
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.db.pool import Connection, Database
-from gateway.foundation.db.where import Where
+from gateway.foundation.db.where import OWNED_CONNECTORS, Where
 from gateway.foundation.vault.vault import Binding, Vault
 
 #: connectors that one statement looks up
@@ -45,6 +45,7 @@ _INSERTED = ", ".join(
         "status",
         "auth_method",
         "environment",
+        "owner_id",
         *get_type_hints(ConnectorSettings),
     )
 )
@@ -83,8 +84,10 @@ _LATEST_OF_EACH_KIND = f"""
     SELECT {COLUMNS} {_FROM}
     WHERE connectors.organization_id = $1 AND connectors.id IN (
         SELECT id FROM (
-            SELECT id, row_number() OVER (PARTITION BY kind ORDER BY created_at DESC, id) AS place FROM connectors
+            SELECT id, row_number() OVER (PARTITION BY kind ORDER BY owner_id IS NULL, created_at DESC, id) AS place
+            FROM connectors
             WHERE organization_id = $1 AND deleted_at IS NULL AND {_IN_WORKSPACES.format("$3")}
+              AND {OWNED_CONNECTORS.format("$4")}
         ) AS placed
         WHERE place <= $2
     )
@@ -97,7 +100,9 @@ _STATUS = """
 """
 _COUNT = f"""
     SELECT {_STATUS.format("$3")} AS status, count(*) AS connectors FROM connectors
-    WHERE organization_id = $1 AND deleted_at IS NULL AND {_IN_WORKSPACES.format("$2")} GROUP BY 1
+    WHERE organization_id = $1 AND deleted_at IS NULL AND {_IN_WORKSPACES.format("$2")}
+      AND {OWNED_CONNECTORS.format("$4")}
+    GROUP BY 1
 """
 _COUNT_BY_KIND = "SELECT kind, count(*) AS connectors FROM connectors WHERE deleted_at IS NULL GROUP BY kind"
 _SECRET = """
@@ -124,14 +129,25 @@ _MARK_DELETED = """
     WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
     RETURNING id
 """
+_OF_OTHERS = """
+    SELECT EXISTS (
+        SELECT FROM connectors WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NULL
+          AND owner_id IS NOT NULL AND owner_id IS DISTINCT FROM $3::uuid)
+"""
 _MARK_ALL_DELETED = """
     UPDATE connectors SET deleted_at = now(), deletion_job = $3
     WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NULL
+"""
+_MARK_OWNED_DELETED = """
+    UPDATE connectors SET deleted_at = now(), deletion_job = $3
+    WHERE organization_id = $1 AND owner_id = $2 AND deleted_at IS NULL
 """
 # Blocks the deletion of the workspace until the connector is committed, so that the deletion finds it.
 _LOCK_WORKSPACE = """
     SELECT name FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR SHARE
 """
+# Blocks the deletion of the person until the connector is committed, so that the deletion finds it.
+_LOCK_OWNER = "SELECT client_id FROM people WHERE client_id = $1 FOR SHARE"
 # Blocks new connectors of the workspace, and its deletion, until the transaction ends.
 _LOCK_NAMES = """
     SELECT id FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR NO KEY UPDATE
@@ -139,11 +155,15 @@ _LOCK_NAMES = """
 _NAMED = """
     SELECT id FROM connectors
     WHERE organization_id = $1 AND workspace_id = $2 AND name = $3 AND deleted_at IS NULL
+      AND owner_id IS NOT DISTINCT FROM $4::uuid
     ORDER BY created_at, id
 """
 _GET_WITHIN = f"SELECT {COLUMNS} {_FROM} WHERE connectors.organization_id = $1 AND connectors.id = $2"
 _DELETED_OF_WORKSPACE = """
     SELECT id FROM connectors WHERE organization_id = $1 AND workspace_id = $2 AND deleted_at IS NOT NULL ORDER BY id
+"""
+_DELETED_OF_OWNER = """
+    SELECT id FROM connectors WHERE organization_id = $1 AND owner_id = $2 AND deleted_at IS NOT NULL ORDER BY id
 """
 _DELETE = "DELETE FROM connectors WHERE organization_id = $1 AND id = $2"
 
@@ -168,15 +188,19 @@ class ConnectorStore:
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             if unique_name is not None:
                 await connection.execute(_LOCK_NAMES, organization_id, new.workspace_id)
-                taken = await connection.fetch(_NAMED, organization_id, new.workspace_id, unique_name)
+                taken = await connection.fetch(_NAMED, organization_id, new.workspace_id, unique_name, new.owner_id)
                 if taken:
                     raise name_taken(unique_name, [row["id"] for row in taken])
             return await self.create_within(connection, organization_id, new)
 
     async def create_within(self, connection: Connection, organization_id: UUID, new: NewConnector) -> ConnectorRecord:
-        """Create a connector in the caller's transaction; raises NotFound if the workspace is being deleted."""
+        """Create a connector in the caller's transaction; raises NotFound if the workspace is being deleted, or
+        the owner was.
+        """
         if await connection.fetchval(_LOCK_WORKSPACE, organization_id, new.workspace_id) is None:
             raise NotFound("the workspace was deleted meanwhile")
+        if new.owner_id is not None and await connection.fetchval(_LOCK_OWNER, new.owner_id) is None:
+            raise NotFound("the person was deleted meanwhile")
         columns = {
             "id": uuid4(),
             "organization_id": organization_id,
@@ -185,6 +209,7 @@ class ConnectorStore:
             "status": ConnectorStatus.ACTIVE,
             "auth_method": new.auth_method,
             "environment": dict(new.environment),
+            "owner_id": new.owner_id,
             **new.settings,
         }
         record = record_in(await connection.fetchrow(_INSERT, _json(columns)))
@@ -257,6 +282,8 @@ class ConnectorStore:
         """Matching records in the order of their creation; all of them without a limit."""
         where = Where()
         where.add("connectors.organization_id = {} AND deleted_at IS NULL", organization_id)
+        if not selection.with_personal:
+            where.require(OWNED_CONNECTORS, selection.person_id)
         where.add("workspaces.name = {}", selection.workspace_name)
         where.add("workspaces.name = ANY ({}::text[])", selection.workspaces)
         where.add("connectors.name = {}", selection.name)
@@ -274,11 +301,17 @@ class ConnectorStore:
         return [record_in(row) for row in rows]
 
     async def latest_of_each_kind(
-        self, organization_id: UUID, limit: int, workspaces: Collection[str] | None = None
+        self,
+        organization_id: UUID,
+        limit: int,
+        workspaces: Collection[str] | None = None,
+        person_id: UUID | None = None,
     ) -> Sequence[ConnectorRecord]:
-        """The latest records of each kind, at most `limit` of one kind, in the order of their creation."""
+        """The latest records of each kind, the person's own first, at most `limit` of one kind, in the order of their
+        creation.
+        """
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_LATEST_OF_EACH_KIND, organization_id, limit, workspaces)
+            rows = await connection.fetch(_LATEST_OF_EACH_KIND, organization_id, limit, workspaces, person_id)
         return [record_in(row) for row in rows]
 
     async def count(
@@ -286,10 +319,11 @@ class ConnectorStore:
         organization_id: UUID,
         workspaces: Collection[str] | None = None,
         served: Collection[str] | None = None,
+        person_id: UUID | None = None,
     ) -> dict[ConnectorStatus, int]:
         """The number of connectors by status; those of kinds that are not in `served` are `unserved`."""
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_COUNT, organization_id, workspaces, served)
+            rows = await connection.fetch(_COUNT, organization_id, workspaces, served, person_id)
         return dict.fromkeys(ConnectorStatus, 0) | {ConnectorStatus(row["status"]): row["connectors"] for row in rows}
 
     async def count_by_kind(self) -> dict[str, int]:
@@ -366,11 +400,28 @@ class ConnectorStore:
         if await connection.fetchval(_MARK_DELETED, organization_id, connector_id, job_id) is None:
             raise NotFound("there is no such connector")
 
+    async def has_of_others(
+        self, connection: Connection, organization_id: UUID, workspace_id: UUID, person_id: UUID | None
+    ) -> bool:
+        """Whether a workspace has personal connectors of other people."""
+        return bool(await connection.fetchval(_OF_OTHERS, organization_id, workspace_id, person_id))
+
     async def mark_all_deleted(
         self, connection: Connection, organization_id: UUID, workspace_id: UUID, job_id: UUID
     ) -> None:
         """Mark all connectors of a workspace for deletion, in the caller's own transaction."""
         await connection.execute(_MARK_ALL_DELETED, organization_id, workspace_id, job_id)
+
+    async def mark_owned_deleted(
+        self, connection: Connection, organization_id: UUID, owner_id: UUID, job_id: UUID
+    ) -> None:
+        """Mark all connectors of a person for deletion, in the caller's own transaction."""
+        await connection.execute(_MARK_OWNED_DELETED, organization_id, owner_id, job_id)
+
+    async def deleted_of_owner(self, organization_id: UUID, owner_id: UUID) -> Sequence[UUID]:
+        """The connectors of a person whose deletion began."""
+        async with self._database.tenant(organization_id) as connection:
+            return [row["id"] for row in await connection.fetch(_DELETED_OF_OWNER, organization_id, owner_id)]
 
     async def delete(self, organization_id: UUID, connector_id: UUID) -> None:
         async with self._database.tenant(organization_id) as connection:

@@ -35,6 +35,7 @@ def connector_view(record: ConnectorRecord, catalog: Catalog) -> Connector:
         status_reason=shown.status_reason if spec is None else _status_reason(record, spec),
         auth_method=record.auth_method,
         definition_id=definition_id,
+        owner=None if record.owner_id is None else str(record.owner_id),
         environment=record.environment,
         created_at=record.created_at,
         updated_at=record.updated_at,

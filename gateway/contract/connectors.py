@@ -89,6 +89,7 @@ class Connector(Struct, frozen=True, kw_only=True):
     auth_method: Annotated[str | None, member("The authentication method.", "api_token")] = None
     application: Annotated[str, member("The application's name.", "Zendesk")] = ""
     definition_id: Annotated[Id, member("The kind's id.", KIND_ID)] = ""
+    owner: Annotated[Id | None, member("The person whose own connector it is; null for a shared one.", None)] = None
     environment: Annotated[
         dict[str, Any], member("The kind's variables that are not secret.", {"subdomain": "acme"})
     ] = {}
@@ -113,6 +114,10 @@ class ConnectorSelection(Struct, frozen=True, kw_only=True):
     #: a part of the connector's or the workspace's name, ignoring case
     containing: str | None = None
     ids: Collection[UUID] | None = None
+    #: the caller's person, whose own connectors are included
+    person_id: UUID | None = None
+    #: whether those of every person are included
+    with_personal: bool = False
     #: names of the workspaces whose connectors are included; None for all
     workspaces: Collection[str] | None = None
     #: names of the kinds that are served, for `status`; None if every kind is
@@ -211,6 +216,8 @@ class ConnectorRequest:
     #: whether the credentials are checked at the application first
     validate: bool = True
     if_exists: IfExists = IfExists.CREATE
+    #: `me` or a person's id; None for a shared connector
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,6 +237,8 @@ class ConnectSession:
     expires_at: datetime
     status: SessionStatus
     connector_id: UUID | None
+    #: the person to whom the connector will belong
+    owner_id: UUID | None = None
 
     @property
     def view(self) -> "ConnectSessionView":

@@ -86,6 +86,8 @@ class RequestSelection(Struct, frozen=True, kw_only=True):
     #: `404`, `5xx`, or `failed` for no complete response or a status from 400 on
     status: str | None = None
     since: datetime | None = None
+    #: the caller's person; requests of other people's connectors are left out
+    person_id: UUID | None = None
     #: names of the workspaces whose connectors are included; None for all
     workspaces: Collection[str] | None = None
 

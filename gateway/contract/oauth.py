@@ -60,6 +60,8 @@ class ConsentRequest:
     connector_id: UUID | None = None
     #: the caller's `state`; `redirect_url` receives it unchanged
     state: str | None = None
+    #: `me` or a person's id; None for a shared connector
+    owner: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,11 @@ class EventAccess:
 def _filter_of(caller: Caller, selection: EventSelection) -> EventFilter:
     types = None if selection.types is None else event_types(selection.types)
     return EventFilter(
-        types=types, connector_id=selection.connector_id, entity=selection.entity, workspaces=caller.client.workspaces
+        types=types,
+        connector_id=selection.connector_id,
+        entity=selection.entity,
+        workspaces=caller.client.workspaces,
+        person_id=caller.person_id,
     )
 
 

@@ -13,7 +13,7 @@ from gateway.contract.events import EventType
 from gateway.errors import CursorExpired, FieldError, InvalidParams, NotFound
 from gateway.events.model import Event, EventFilter
 from gateway.foundation.db.pool import Database
-from gateway.foundation.db.where import Where
+from gateway.foundation.db.where import OWNED, Where
 
 #: seconds until a waiting reader queries again, in case a notification was lost
 _POLL_INTERVAL = 5.0
@@ -139,6 +139,7 @@ def _statement(organization_id: UUID, filter_: EventFilter, after: int, limit: i
     where = Where()
     where.add("organization_id = {}", organization_id)
     where.add("last_id > {}", after)
+    where.require(OWNED, filter_.person_id)
     where.add("type = ANY ({}::text[])", filter_.types)
     where.add("events.connector_id = {}", filter_.connector_id)
     where.add("events.entity = {}", filter_.entity)

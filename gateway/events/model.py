@@ -45,6 +45,8 @@ class EventFilter(msgspec.Struct, frozen=True, kw_only=True):
     entity: str | None = None
     #: names of the workspaces that the caller may see
     workspaces: Collection[str] | None = None
+    #: the caller's person; events of other people's connectors are left out
+    person_id: UUID | None = None
     #: only the final events of jobs with this callback
     callback: UUID | None = None
 

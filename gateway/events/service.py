@@ -115,7 +115,7 @@ class WebhookService:
         return (await self._stored(caller, webhook_id)).view
 
     async def _stored(self, caller: Caller, webhook_id: UUID) -> Webhook:
-        return await self._store.get(caller.organization_id, webhook_id, caller.client.workspaces)
+        return await self._store.get(caller.organization_id, webhook_id, caller.client.workspaces, caller.person_id)
 
     async def _require_owner(self, caller: Caller, webhook_id: UUID) -> Webhook:
         """The webhook, if the caller may change it: a callback belongs to another client, and administrators set it."""
@@ -127,14 +127,21 @@ class WebhookService:
     async def find(self, caller: Caller, cursor: str | None, limit: int) -> WebhookPage:
         """Webhooks, newest first; raises InvalidParams for a cursor that the gateway did not issue."""
         before = read_time_cursor(cursor)
-        found = await self._store.find(caller.organization_id, caller.client.workspaces, before, limit + 1)
+        found = await self._store.find(
+            caller.organization_id, caller.client.workspaces, before, limit + 1, person_id=caller.person_id
+        )
         page, next_cursor = page_of(found, limit)
         return WebhookPage([webhook.view for webhook in page], next_cursor)
 
     async def disabled_by_gateway(self, caller: Caller, limit: int) -> Sequence[WebhookView]:
         """Webhooks that the gateway has disabled, newest first."""
         found = await self._store.find(
-            caller.organization_id, caller.client.workspaces, None, limit, disabled_except=_BY_OWNER
+            caller.organization_id,
+            caller.client.workspaces,
+            None,
+            limit,
+            person_id=caller.person_id,
+            disabled_except=_BY_OWNER,
         )
         return [webhook.view for webhook in found]
 
@@ -155,14 +162,16 @@ class WebhookService:
             elif columns.get("status") == WebhookStatus.DISABLED:
                 columns["status_reason"] = _BY_OWNER
             return (
-                await self._store.update(caller.organization_id, webhook_id, caller.client.workspaces, columns)
+                await self._store.update(
+                    caller.organization_id, webhook_id, caller.client.workspaces, columns, caller.person_id
+                )
             ).view
 
     async def delete(self, caller: Caller, webhook_id: UUID) -> None:
         """Delete a webhook with its deliveries; raises NotFound, and InsufficientScope for a callback."""
         with self._audit.record("webhook.delete", caller, target=str(webhook_id)):
             await self._require_owner(caller, webhook_id)
-            await self._store.delete(caller.organization_id, webhook_id, caller.client.workspaces)
+            await self._store.delete(caller.organization_id, webhook_id, caller.client.workspaces, caller.person_id)
 
     async def test(self, caller: Caller, webhook_id: UUID) -> WebhookTestView:
         """Send an event of the type `webhook.test` once, which is not in the feed; raises NotFound."""
@@ -204,12 +213,14 @@ class WebhookService:
         """Deliver the events after that id again; raises NotFound, CursorExpired and InvalidParams."""
         with self._audit.record("webhook.replay", caller, target=str(webhook_id)):
             await self._feed.read(caller.organization_id, EventFilter(), after, 1)  # checks the cursor
-            return (await self._store.replay(caller.organization_id, webhook_id, caller.client.workspaces, after)).view
+            own = caller.client.workspaces, after, caller.person_id
+            return (await self._store.replay(caller.organization_id, webhook_id, *own)).view
 
     async def resend(self, caller: Caller, webhook_id: UUID, event_id: int) -> None:
         """Deliver one event again, at once; raises NotFound."""
         with self._audit.record("webhook.resend", caller, target=str(webhook_id)):
-            await self._store.resend(caller.organization_id, webhook_id, caller.client.workspaces, event_id)
+            own = caller.client.workspaces, event_id, caller.person_id
+            await self._store.resend(caller.organization_id, webhook_id, *own)
 
     def _require_url(self, url: str) -> None:
         fault: FieldError | None = url_fault(url, self._allowed_origins)

@@ -14,7 +14,7 @@ from gateway.events.recording import add_event
 from gateway.events.webhook import Delivery, TurnResult, Webhook
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.pool import Connection, Database
-from gateway.foundation.db.where import Where
+from gateway.foundation.db.where import OWNED, Where
 from gateway.foundation.vault.vault import Binding, Sealed, Vault
 
 #: maximum pending deliveries of a webhook; further events stay in the feed
@@ -25,13 +25,19 @@ _COLUMNS = ", ".join(f"webhooks.{name}" for name in _MEMBERS)
 _SEALED = "webhooks.key_id, webhooks.wrapped_key, webhooks.sealed"
 _INSERT = f"""
     INSERT INTO webhooks (id, organization_id, client_id, is_callback, url, description, types, connector_id,
-                          workspace_name, entity, workspaces, include_record, key_id, wrapped_key, sealed, position)
+                          workspace_name, entity, workspaces, include_record, key_id, wrapped_key, sealed, owner_id,
+                          position)
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
+           (SELECT people.client_id FROM people WHERE people.client_id = $3),
            COALESCE((SELECT last_id FROM event_feeds WHERE organization_id = $2), 0)
     RETURNING {_COLUMNS}
 """
-# A client limited to workspaces sees the webhooks of clients with the same limit or a narrower one.
-_VISIBLE = "organization_id = $1 AND id = $2 AND ($3::text[] IS NULL OR workspaces <@ $3)"
+# A client limited to workspaces sees the webhooks of clients with the same limit or a narrower one. A person's webhook
+# is that person's alone, because it may have events of the person's own connectors.
+_VISIBLE = f"""
+    organization_id = $1 AND id = $2 AND ($3::text[] IS NULL OR workspaces <@ $3)
+    AND {OWNED.format("$4")}
+"""
 _GET = f"SELECT {_COLUMNS} FROM webhooks WHERE {_VISIBLE}"
 _LIST = f"SELECT {_COLUMNS} FROM webhooks WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT {{limit}}"
 _COUNT = "SELECT count(*) FROM webhooks WHERE organization_id = $1"
@@ -48,9 +54,9 @@ _SEAL = """
 _REPLAY = f"""
     WITH dropped AS (
         DELETE FROM webhook_deliveries
-        WHERE webhook_id = (SELECT id FROM webhooks WHERE {_VISIBLE}) AND status = 'pending' AND event_id > $4
+        WHERE webhook_id = (SELECT id FROM webhooks WHERE {_VISIBLE}) AND status = 'pending' AND event_id > $5
     )
-    UPDATE webhooks SET position = $4, fence = fence + 1, lease_until = NULL, held_until = '-infinity',
+    UPDATE webhooks SET position = $5, fence = fence + 1, lease_until = NULL, held_until = '-infinity',
         updated_at = clock_timestamp()
     WHERE {_VISIBLE}
     RETURNING {_COLUMNS}
@@ -59,7 +65,7 @@ _RESEND = f"""
     WITH resent AS (
         UPDATE webhook_deliveries
         SET status = 'pending', attempts = 0, first_attempt_at = NULL, next_attempt_at = now()
-        WHERE webhook_id = (SELECT id FROM webhooks WHERE {_VISIBLE}) AND event_id = $4
+        WHERE webhook_id = (SELECT id FROM webhooks WHERE {_VISIBLE}) AND event_id = $5
         RETURNING webhook_id
     )
     UPDATE webhooks SET retry_at = now(), held_until = '-infinity', fence = fence + 1, lease_until = NULL,
@@ -210,9 +216,15 @@ class WebhookStore:
         async with self._database.tenant(organization_id) as connection:
             return int(await connection.fetchval(_COUNT, organization_id))
 
-    async def get(self, organization_id: UUID, webhook_id: UUID, workspaces: Collection[str] | None) -> Webhook:
+    async def get(
+        self,
+        organization_id: UUID,
+        webhook_id: UUID,
+        workspaces: Collection[str] | None,
+        person_id: UUID | None = None,
+    ) -> Webhook:
         """The webhook; raises NotFound."""
-        return await self._one(_GET, organization_id, webhook_id, workspaces)
+        return await self._one(_GET, organization_id, webhook_id, workspaces, person_id)
 
     async def find(
         self,
@@ -221,11 +233,13 @@ class WebhookStore:
         before: tuple[datetime, UUID] | None,
         limit: int,
         *,
+        person_id: UUID | None = None,
         disabled_except: str | None = None,
     ) -> Sequence[Webhook]:
         """Webhooks, newest first; with `disabled_except` only disabled ones with another `status_reason`."""
         where = Where()
         where.add("organization_id = {}", organization_id)
+        where.require(OWNED, person_id)
         where.add("workspaces <@ {}::text[]", workspaces)
         where.add("(created_at, id) < ({}, {})", *(before or (None, None)))
         where.add("status = 'disabled' AND status_reason IS DISTINCT FROM {}", disabled_except)
@@ -234,31 +248,52 @@ class WebhookStore:
             return [_webhook(row) for row in await connection.fetch(query, *where.arguments)]
 
     async def update(
-        self, organization_id: UUID, webhook_id: UUID, workspaces: Collection[str] | None, change: Mapping[str, Any]
+        self,
+        organization_id: UUID,
+        webhook_id: UUID,
+        workspaces: Collection[str] | None,
+        change: Mapping[str, Any],
+        person_id: UUID | None = None,
     ) -> Webhook:
         """Change these columns; raises NotFound."""
-        assignments = [f"{name} = ${number}" for number, name in enumerate(change, 4)]
+        assignments = [f"{name} = ${number}" for number, name in enumerate(change, 5)]
         query = _UPDATE.format(assignments=", ".join(assignments) or "id = id")
-        return await self._one(query, organization_id, webhook_id, workspaces, *change.values())
+        return await self._one(query, organization_id, webhook_id, workspaces, person_id, *change.values())
 
-    async def delete(self, organization_id: UUID, webhook_id: UUID, workspaces: Collection[str] | None) -> None:
+    async def delete(
+        self,
+        organization_id: UUID,
+        webhook_id: UUID,
+        workspaces: Collection[str] | None,
+        person_id: UUID | None = None,
+    ) -> None:
         """Delete a webhook with its deliveries; raises NotFound."""
         async with self._database.tenant(organization_id) as connection:
-            if await connection.fetchval(_DELETE, organization_id, webhook_id, workspaces) is None:
+            if await connection.fetchval(_DELETE, organization_id, webhook_id, workspaces, person_id) is None:
                 raise NotFound("there is no such webhook")
 
     async def replay(
-        self, organization_id: UUID, webhook_id: UUID, workspaces: Collection[str] | None, after: int
+        self,
+        organization_id: UUID,
+        webhook_id: UUID,
+        workspaces: Collection[str] | None,
+        after: int,
+        person_id: UUID | None = None,
     ) -> Webhook:
         """Deliver the events after that id, even if they were delivered before; raises NotFound."""
-        return await self._one(_REPLAY, organization_id, webhook_id, workspaces, after)
+        return await self._one(_REPLAY, organization_id, webhook_id, workspaces, person_id, after)
 
     async def resend(
-        self, organization_id: UUID, webhook_id: UUID, workspaces: Collection[str] | None, event_id: int
+        self,
+        organization_id: UUID,
+        webhook_id: UUID,
+        workspaces: Collection[str] | None,
+        event_id: int,
+        person_id: UUID | None = None,
     ) -> None:
         """Deliver one event again; raises NotFound."""
         async with self._database.tenant(organization_id) as connection:
-            if await connection.fetchval(_RESEND, organization_id, webhook_id, workspaces, event_id) is None:
+            if await connection.fetchval(_RESEND, organization_id, webhook_id, workspaces, person_id, event_id) is None:
                 raise NotFound("there is no such delivery")
 
     async def deliveries(

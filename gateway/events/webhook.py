@@ -35,6 +35,8 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     workspace_name: str | None
     entity: str | None
     workspaces: Sequence[str] | None
+    #: the person who created it, whose alone it is
+    owner_id: UUID | None
     include_record: bool
     status: WebhookStatus
     status_reason: str | None
@@ -59,6 +61,7 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
             connector_id=self.connector_id,
             entity=self.entity,
             workspaces=workspaces,
+            person_id=self.owner_id,
             callback=callback,
         )
 

@@ -1,4 +1,6 @@
-"""The jobs that a caller may see: those of its organization, and of its workspaces if it is limited to some."""
+"""The jobs that a caller may see: those of its organization, of its workspaces if it is limited to some, and of its
+person's own connectors.
+"""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -54,8 +56,7 @@ class JobAccess:
     ) -> JobSummary:
         if not seconds:
             return await self.get(caller, job_id)
-        if caller.client.workspaces is not None:
-            await self.get(caller, job_id)  # NotFound before the wait, whose length would reveal that the job exists
+        await self.get(caller, job_id)  # NotFound before the wait, whose length would reveal that the job exists
         job = await wait(caller.organization_id, job_id, seconds=seconds)
         await self._identity.require_unrevoked(caller.client)
         return job
@@ -64,7 +65,7 @@ class JobAccess:
         self, caller: Caller, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
     ) -> Sequence[JobSummary]:
         """Jobs that match, newest first."""
-        narrowed = replace(filter_, workspaces=caller.client.workspaces)
+        narrowed = replace(filter_, workspaces=caller.client.workspaces, person_id=caller.person_id)
         return await self._store.find(caller.organization_id, narrowed, before, limit)
 
     async def ended(self, caller: Caller, since: datetime) -> EndedJobs:
@@ -101,6 +102,6 @@ class JobAccess:
 
 
 def _seen(caller: Caller, job: JobSummary) -> JobSummary:
-    if not caller.sees(job.workspace_name):
+    if not (caller.sees(job.workspace_name) and caller.owns(job.owner_id)):
         raise NotFound("there is no such job")
     return job

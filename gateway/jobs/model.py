@@ -103,6 +103,8 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True):
     #: id of the encryption key that wraps its data key; None if its texts are not sealed
     key_id: str | None
     wrapped_key: bytes | None
+    #: the person whose own connector it runs on
+    owner_id: UUID | None = None
 
     @property
     def is_done(self) -> bool:
@@ -278,6 +280,8 @@ class JobFilter:
     workspace_name: str | None = None
     #: names of the workspaces that the caller may see; None for all
     workspaces: Collection[str] | None = None
+    #: the caller's person; jobs of other people's connectors are left out
+    person_id: UUID | None = None
     entity: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None

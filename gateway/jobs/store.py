@@ -16,7 +16,7 @@ from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.aio.retries import retry_until_available
 from gateway.foundation.db.batch_writer import rows_of
 from gateway.foundation.db.pool import Connection, Database
-from gateway.foundation.db.where import Where
+from gateway.foundation.db.where import OWNED, Where
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
 from gateway.jobs.model import (
     CANCELED_UNDONE,
@@ -287,6 +287,7 @@ class JobStore:
         """Jobs that match, newest first."""
         where = Where()
         where.add("organization_id = {} AND NOT is_inline", organization_id)
+        where.require(OWNED, filter_.person_id)
         where.add("connector_id = {}", filter_.connector_id)
         where.add("workspace_name = {}", filter_.workspace_name)
         where.add("workspace_name = ANY ({}::text[])", filter_.workspaces)

@@ -44,6 +44,12 @@ DELETE_WORKSPACE = Task(
     not_retried_because=_REPEATED,
     deletes_with_connector=False,
 )
+DELETE_PERSON = Task(
+    "delete_person",
+    is_cancellable=False,
+    not_retried_because=_REPEATED,
+    deletes_with_connector=False,
+)
 # A second run of the whole batch would repeat the operations that succeeded.
 BATCH = Task(
     "batch",
@@ -51,7 +57,8 @@ BATCH = Task(
 )
 #: all tasks by name
 TASKS: Mapping[str, Task] = {
-    task.name: task for task in (OPERATION, BATCH, EXPORT, SYNCHRONIZE, DELETE_CONNECTOR, DELETE_WORKSPACE)
+    task.name: task
+    for task in (OPERATION, BATCH, EXPORT, SYNCHRONIZE, DELETE_CONNECTOR, DELETE_WORKSPACE, DELETE_PERSON)
 }
 
 

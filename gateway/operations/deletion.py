@@ -1,4 +1,4 @@
-"""The use case of deletion: connectors and workspaces, with all their data.
+"""The use case of deletion: connectors, workspaces and people, with all their data.
 
 It begins with one transaction that marks what is deleted and accepts the job; from then on callers no longer see it.
 Each step of the job may be repeated: after a kill the next worker runs all of them again. A job that ended before it
@@ -15,7 +15,8 @@ from uuid import UUID, uuid4
 import msgspec
 
 from gateway.access.audit.log import Audit
-from gateway.access.identity.model import Caller
+from gateway.access.identity.directory import Directory
+from gateway.access.identity.model import Caller, Scope
 from gateway.access.identity.store import IdentityStore
 from gateway.access.request_log.log import RequestLog
 from gateway.connectors.access import ConnectorAccess
@@ -30,7 +31,7 @@ from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
-from gateway.jobs.tasks import DELETE_CONNECTOR, DELETE_WORKSPACE
+from gateway.jobs.tasks import DELETE_CONNECTOR, DELETE_PERSON, DELETE_WORKSPACE
 from gateway.jobs.wakeup import Wakeup
 from gateway.upstream.responses import OperationResult
 
@@ -71,6 +72,7 @@ class Deletion:
     connectors: ConnectorStore
     access: ConnectorAccess
     identity: IdentityStore
+    directory: Directory
     jobs: JobStore
     job_removal: JobRemoval
     files: StoredFiles
@@ -92,7 +94,7 @@ class Deletion:
 
     async def _accept_connector(self, caller: Caller, connector_id: UUID, request_id: str | None) -> StoredJob:
         organization_id = caller.organization_id
-        record = await self.access.get(caller, connector_id)
+        record = await self.access.get_listed(caller, connector_id)
         new = NewJob(
             id=uuid4(),
             organization_id=organization_id,
@@ -122,9 +124,12 @@ class Deletion:
         async with self.database.tenant(organization_id) as connection, connection.transaction():
             # The lock keeps new connectors out. The workspace is renamed last: its connectors' events have its name.
             await self.identity.lock_workspace(connection, organization_id, workspace_id)
+            others = await self.connectors.has_of_others(connection, organization_id, workspace_id, caller.person_id)
             await self.connectors.mark_all_deleted(connection, organization_id, workspace_id, job_id)
             name = await self.identity.mark_workspace_deleted(connection, organization_id, workspace_id, job_id)
             caller.require_workspace(name, "workspace")
+            if others:
+                caller.require(Scope.ADMIN)
             new = NewJob(
                 id=job_id,
                 organization_id=organization_id,
@@ -138,6 +143,33 @@ class Deletion:
         await self.wakeup.notify(job.id, job.attempt)
         return job
 
+    async def delete_person(self, caller: Caller, person_id: UUID, request_id: str | None = None) -> StoredJob:
+        """End everything that acts for the person and hide their connectors at once; the job deletes these. Raises
+        NotFound, and Conflict for the caller itself.
+        """
+        with self.audit.record("person.delete", caller, target=str(person_id)) as entry:
+            job = await self._accept_person(caller, person_id, request_id)
+            entry.accept(call_id_of(job))
+        return job
+
+    async def _accept_person(self, caller: Caller, person_id: UUID, request_id: str | None) -> StoredJob:
+        await self.directory.require_deletable(caller, person_id)
+        new = NewJob(
+            id=uuid4(),
+            organization_id=caller.organization_id,
+            client_id=caller.client_id,
+            task=DELETE_PERSON.name,
+            params={"person_id": str(person_id)},
+            target=str(person_id),
+            request_id=request_id,
+        )
+        async with self.database.system() as connection, connection.transaction():
+            await self.directory.delete_within(connection, person_id)
+            await self.connectors.mark_owned_deleted(connection, caller.organization_id, person_id, new.id)
+            job = await self.jobs.accept_within(connection, new)
+        await self.wakeup.notify(job.id, job.attempt)
+        return job
+
     async def run_delete_connector(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """The worker's side of `delete_connector`."""
         assert job.connector_id is not None
@@ -147,12 +179,20 @@ class Deletion:
     async def run_delete_workspace(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """The worker's side of `delete_workspace`."""
         workspace_id = UUID(job.params["workspace_id"])
-        deleted = await self.connectors.deleted_of(job.organization_id, workspace_id)
-        for done, connector_id in enumerate(deleted, 1):
-            await self._remove(job.organization_id, connector_id)
-            await run_context.progress(done, len(deleted), f"{done} of {len(deleted)} connectors deleted")
+        await self._remove_all(job, await self.connectors.deleted_of(job.organization_id, workspace_id), run_context)
         await self.identity.delete_workspace(job.organization_id, workspace_id)
         return _DELETED
+
+    async def run_delete_person(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+        """The worker's side of `delete_person`."""
+        person_id = UUID(job.params["person_id"])
+        await self._remove_all(job, await self.connectors.deleted_of_owner(job.organization_id, person_id), run_context)
+        return _DELETED
+
+    async def _remove_all(self, job: StoredJob, connectors: Sequence[UUID], run_context: JobRunContext) -> None:
+        for done, connector_id in enumerate(connectors, 1):
+            await self._remove(job.organization_id, connector_id)
+            await run_context.progress(done, len(connectors), f"{done} of {len(connectors)} connectors deleted")
 
     async def _remove(self, organization_id: UUID, connector_id: UUID) -> None:
         for step in self.steps(organization_id, connector_id):

@@ -4,6 +4,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from gateway.access.identity.directory import Directory
+from gateway.access.identity.people import People
 from gateway.access.identity.store import IdentityStore
 from gateway.access.services import LogServices, PolicyServices
 from gateway.connectors.services import ConnectorServices
@@ -133,6 +135,7 @@ async def open_operations(
                 connectors=connectors.store,
                 access=connectors.access,
                 identity=identity,
+                directory=Directory(audit, People(database, identity), identity),
                 jobs=jobs.store,
                 job_removal=JobRemoval(database, settings.job_retention, jobs.sealing),
                 files=jobs.files,

@@ -17,4 +17,5 @@ def work_of(services: Services) -> Mapping[str, Work]:
         tasks.SYNCHRONIZE.name: services.copy.synchronization.run_job,
         tasks.DELETE_CONNECTOR.name: operations.deletion.run_delete_connector,
         tasks.DELETE_WORKSPACE.name: operations.deletion.run_delete_workspace,
+        tasks.DELETE_PERSON.name: operations.deletion.run_delete_person,
     }

@@ -12,6 +12,7 @@ ADVICE: Mapping[str, str] = {
     "unauthorized": "The token is unknown, expired or revoked: get a new one.",
     "forbidden": "The client may not do this.",
     "organization_forbidden": "The client cannot access the organization in `X-Organization-Id`.",
+    "personal_connector": "The connector is a person's own; administrators can only list, disable and delete it.",
     "insufficient_scope": "The client lacks the scope that `detail` names; an operator can add it.",
     "denied_by_policy": (
         "A policy of the organization does not allow the call, or no policy permits it. `policy` names the policy, "

@@ -23,6 +23,7 @@ from gateway.web.api import (
     operation_search,
     operations,
     pages,
+    people,
     policies,
     requests,
     schedules,
@@ -42,7 +43,7 @@ ROUTES: tuple[Route, ...] = (
         for module in (
             *(execute, batches, downloads, uploads, context_store, jobs, job_events, schedules, events, webhooks),
             *(connectors, hooks, connect, tokens, oauth, discovery, operation_search, audit, requests, clients),
-            *(policies, grants, mcp, authorization, operations, docs_site, pages, provider_callback),
+            *(people, policies, grants, mcp, authorization, operations, docs_site, pages, provider_callback),
         )
     ),
     *CONSOLE_ROUTES,

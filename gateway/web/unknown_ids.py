@@ -7,6 +7,7 @@ from uuid import UUID
 from aiohttp import web
 
 from gateway.access.identity.model import Caller, Scope
+from gateway.contract.people import PersonSelection
 from gateway.errors import NotFound
 from gateway.jobs.model import JobFilter
 from gateway.kinds.suggestions import nearest
@@ -64,6 +65,12 @@ async def _clients(app: web.Application, caller: Caller, _: str) -> Iterable[_Na
     return (_Named(each.id, (each.name,)) for each in await app[ACCESS].clients.all(caller))
 
 
+async def _people(app: web.Application, caller: Caller, _: str) -> Iterable[_Named]:
+    people = await app[ACCESS].directory.find(caller, PersonSelection(), limit=_COMPARED)
+    names = ((each, [name for name in (each.name, each.email, each.subject) if name]) for each in people.data)
+    return (_Named(each.id, known) for each, known in names if known)
+
+
 async def _grants(app: web.Application, caller: Caller, _: str) -> Iterable[_Named]:
     grants = await app[ACCESS].authorization.grants(caller, None, _COMPARED)
     return (_Named(each.id, (each.host_name,)) for each in grants.data)
@@ -86,6 +93,7 @@ _RESOURCES = {
     "schedule_id": _Resource("/api/v1/schedules", _schedules),
     "webhook_id": _Resource("/api/v1/webhooks", _webhooks),
     "client_id": _Resource("/api/v1/clients", _clients, Scope.ADMIN),
+    "person_id": _Resource("/api/v1/people", _people, Scope.ADMIN),
     "grant_id": _Resource("/api/v1/grants", _grants, Scope.ADMIN),
 }
 
@@ -100,7 +108,7 @@ async def explained(request: web.Request, error: UnknownId) -> NotFound:
     suggestion = _suggestion(error.text, found)
     if matched is not None and matched.is_page:
         return NotFound(f"{error.detail}{suggestion and f'; {suggestion}'}")
-    listed = f"GET {resource.path} lists {error.name.removesuffix('_id')}s with their ids"
+    listed = f"GET {resource.path} lists {resource.path.rpartition('/')[2]} with their ids"
     return NotFound(f"{error.detail}; {suggestion and f'{suggestion} '}{listed}")
 
 

@@ -1,4 +1,5 @@
 import pytest
+from msgspec.structs import replace
 
 from gateway import errors
 from gateway.client.connectors import choose
@@ -94,6 +95,13 @@ def test_the_active_connector_of_a_kind_is_chosen():
     active = connector(2, "New")
 
     assert choose("support-desk", [connector(1, "Old", "disabled"), active], "acme") is active
+
+
+def test_the_callers_own_connector_comes_before_shared_ones_unless_it_is_disabled():
+    shared, own = connector(1, "Shared"), replace(connector(2, "Own"), owner="p")
+
+    assert choose("support-desk", [shared, own], "acme") is own
+    assert choose("support-desk", [shared, replace(own, status="disabled")], "acme") is shared
 
 
 def test_several_connectors_of_a_kind_are_a_conflict():

@@ -10,8 +10,12 @@ from uuid import UUID
 
 from aiohttp import web
 from aiohttp.test_utils import TestServer
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from yarl import URL
 
+from gateway.access.identity.model import Caller
 from gateway.access.services import AccessServices
+from gateway.contract.oauth import AuthorizationRequest, GrantedTokenView, NewGrant
 from gateway.run.services import Services
 from gateway.sandbox.app import create_sandbox
 from gateway.settings import Settings
@@ -48,6 +52,21 @@ class FrontEnd:
         """A caller with a token, of this organization or a new one."""
         async with Api.of(self.base_url, *await self.client(organization_id, scopes)) as api:
             yield api
+
+    async def granted(self, caller: Caller, grant: NewGrant) -> GrantedTokenView:
+        """The tokens of a host to which the caller gave this access."""
+        verifier = "v" * 50
+        request = AuthorizationRequest(
+            host_id="host",
+            host_name="A <host>",
+            redirect_uri="https://host.example/",
+            scopes=grant.scopes,
+            challenge=create_s256_code_challenge(verifier),
+            resource=f"{self.services.settings.base_url}/mcp",
+        )
+        landed = URL(await self.access.authorization.granted(request, caller, grant))
+        form = {"grant_type": "authorization_code", "client_id": "host", "code_verifier": verifier}
+        return await self.access.authorization.exchange({**form, "code": landed.query["code"]})
 
     async def authorization_query(self, redirect_uri: str) -> dict[str, str]:
         """The query of an authorization request of a new host."""

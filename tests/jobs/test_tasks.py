@@ -4,7 +4,15 @@ import pytest
 
 from gateway.contract.jobs import JobStatus
 from gateway.jobs.claims import Claims
-from gateway.jobs.tasks import DELETE_CONNECTOR, DELETE_WORKSPACE, OPERATION, SYNCHRONIZE, TASKS, retry_refusal
+from gateway.jobs.tasks import (
+    DELETE_CONNECTOR,
+    DELETE_PERSON,
+    DELETE_WORKSPACE,
+    OPERATION,
+    SYNCHRONIZE,
+    TASKS,
+    retry_refusal,
+)
 from tests.jobs.conftest import SEALING, SHARES, WORKER
 
 NEWER = "of a newer version"
@@ -47,7 +55,13 @@ async def test_poison_candidates_of_unknown_tasks_are_left_as_well(jobs, claims,
 
 @pytest.mark.parametrize(
     ("task", "is_canceled"),
-    [(OPERATION, True), (SYNCHRONIZE, True), (DELETE_CONNECTOR, False), (DELETE_WORKSPACE, False)],
+    [
+        (OPERATION, True),
+        (SYNCHRONIZE, True),
+        (DELETE_CONNECTOR, False),
+        (DELETE_WORKSPACE, False),
+        (DELETE_PERSON, False),
+    ],
 )
 async def test_a_task_says_whether_its_jobs_can_be_canceled(jobs, new_job, task, is_canceled: bool):
     job = (await jobs.accept(new_job(task=task.name))).job
@@ -68,6 +82,7 @@ async def test_a_task_says_whether_its_jobs_can_be_canceled(jobs, new_job, task,
         (SYNCHRONIZE.name, JobStatus.FAILED, True),
         (DELETE_CONNECTOR.name, JobStatus.FAILED, False),
         (DELETE_WORKSPACE.name, JobStatus.FAILED, False),
+        (DELETE_PERSON.name, JobStatus.FAILED, False),
         (NEWER, JobStatus.FAILED, False),
     ],
 )

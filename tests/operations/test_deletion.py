@@ -12,12 +12,15 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.access.audit.log import Audit, EntryFilter
+from gateway.access.identity.directory import Directory
+from gateway.access.identity.people import People
 from gateway.access.request_log.log import RequestLog
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.context_store import entities, records
 from gateway.context_store.layout import Layout
 from gateway.contract.jobs import JobStatus
+from gateway.contract.people import NewPerson
 from gateway.errors import GatewayError, NotFound, ResultExpired
 from gateway.jobs import results
 from gateway.jobs.leases import JobOutcome, Leases, LostLease
@@ -103,6 +106,7 @@ class Setting:
         run = {
             "delete_connector": self.deletion.run_delete_connector,
             "delete_workspace": self.deletion.run_delete_workspace,
+            "delete_person": self.deletion.run_delete_person,
         }
         run_context = JobRunContext(self.leases, job)
         await run[job.task](job, run_context)
@@ -128,6 +132,7 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
             connectors=world.connectors,
             access=ConnectorAccess(world.connectors, world.identity, world.catalog),
             identity=world.identity,
+            directory=Directory(Audit(database), People(database, world.identity), world.identity),
             jobs=jobs,
             job_removal=JobRemoval(database, RETENTION, UNSEALED),
             files=StoredFiles(FolderBlobs(tmp_path), database, 1 << 20),
@@ -149,6 +154,39 @@ async def test_a_deleted_connector_leaves_nothing(setting: Setting) -> None:
     assert before == {"connectors", "secrets", "entities", "records", "results", "keys", "words", "files", "events"}
     assert await setting.left(record.id) == {}
     assert setting.revoked == 1
+
+
+async def test_the_own_connectors_of_a_deleted_person_are_hidden_at_once_and_leave_nothing(setting: Setting) -> None:
+    own = await setting.connector()
+    shared = await setting.world.connector("work-management", setting.world.server.pair())
+    person = await setting.deletion.directory.create(setting.world.caller, NewPerson(name="Ada"))
+    await setting.world.sql("UPDATE connectors SET owner_id = $2 WHERE id = $1", own.id, UUID(person.id))
+
+    job = await setting.deletion.delete_person(setting.world.caller, UUID(person.id))
+    with pytest.raises(NotFound):
+        await setting.world.again(own.id)
+    await setting.carry_out(job)
+
+    assert await setting.left(own.id) == {}
+    assert (await setting.world.again(shared.id)).id == shared.id
+
+
+async def test_no_connector_is_created_for_a_person_who_was_deleted_meanwhile(setting: Setting) -> None:
+    record = await setting.connector()
+    person = await setting.deletion.directory.create(setting.world.caller, NewPerson(name="Ada"))
+    new = NewConnector(
+        workspace_id=record.workspace_id,
+        kind=record.kind,
+        name="Late",
+        auth_method=record.auth_method or "",
+        environment={},
+        credentials={},
+        owner_id=UUID(person.id),
+    )
+    await setting.deletion.delete_person(setting.world.caller, UUID(person.id))
+
+    with pytest.raises(NotFound, match="the person was deleted meanwhile"):
+        await setting.world.connectors.create(record.organization_id, new)
 
 
 @pytest.mark.parametrize("done", range(STEPS + 1))

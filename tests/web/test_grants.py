@@ -7,17 +7,13 @@ from uuid import UUID, uuid4
 
 import aiohttp
 import pytest
-from authlib.oauth2.rfc7636 import create_s256_code_challenge
-from yarl import URL
 
-from gateway.contract.oauth import AuthorizationRequest, GrantedTokenView, NewGrant
+from gateway.contract.oauth import GrantedTokenView, NewGrant
 from gateway.errors import OAuthError
 from tests.harness.caller import Api
 from tests.harness.clients import caller_of
 from tests.harness.console import ConsoleBrowser, new_browser
 from tests.harness.in_process import EVERY_SCOPE, FrontEnd, front_end
-
-VERIFIER = "v" * 50
 
 
 @pytest.fixture
@@ -47,20 +43,7 @@ async def held(front: FrontEnd, organization_id: UUID) -> GrantedTokenView:
 
 async def tokens_of(front: FrontEnd, organization_id: UUID) -> GrantedTokenView:
     client_id, _ = await front.client(organization_id, ["read"])
-    server = front.access.authorization
-    resource = f"{front.services.settings.base_url}/mcp"
-    challenge = create_s256_code_challenge(VERIFIER)
-    request = AuthorizationRequest(
-        host_id="host",
-        host_name="A <host>",
-        redirect_uri="https://host.example/",
-        scopes=("read",),
-        challenge=challenge,
-        resource=resource,
-    )
-    landed = URL(await server.granted(request, caller_of(organization_id, client_id), NewGrant(("read",), ("acme",))))
-    form = {"grant_type": "authorization_code", "client_id": "host", "code_verifier": VERIFIER}
-    return await server.exchange({**form, "code": landed.query["code"]})
+    return await front.granted(caller_of(organization_id, client_id), NewGrant(("read",), ("acme",)))
 
 
 def refresh_form(held: GrantedTokenView) -> dict[str, str]:

@@ -297,7 +297,7 @@ async def test_a_person_gives_an_agents_host_access(visitor: Visitor, front: Fro
     row = await front.access.authorization.store.use_code(hashed(code))
     assert f"<strong>{login}</strong>" in consent.body.decode()
     assert row is not None
-    assert row.grant.client_id == next(each.client_id for each in await people.all() if each.login == login)
+    assert row.grant.client_id == next(each.id for each in await people.all() if each.login == login)
 
 
 async def test_only_the_chosen_workspaces_are_granted(visitor: Visitor, front: FrontEnd, login: str):

@@ -13,8 +13,8 @@ from gateway.errors import Conflict, FieldError, GatewayError, InvalidParams, No
 
 log = logging.getLogger(__name__)
 
-#: maximum characters of a client's name, and enabled clients of an organization
-_MAX_NAME, _MAX_CLIENTS = 200, 1000
+#: maximum characters of the name of a client or a person, and enabled programs of an organization
+MAX_NAME, _MAX_CLIENTS = 200, 1000
 
 
 class Clients:
@@ -43,7 +43,7 @@ class Clients:
                 raise InvalidParams("give the client at least one scope")
             organization_id, workspaces = caller.organization_id, caller.client.workspaces
             clients = await self._store.clients_of(organization_id)
-            if sum(client.disabled_at is None for client in clients) >= _MAX_CLIENTS:
+            if sum(client.disabled_at is None and not client.is_person for client in clients) >= _MAX_CLIENTS:
                 raise Conflict(f"the organization has {_MAX_CLIENTS} clients; disable some with gateway admin client")
             secret = new_secret()
             client_id = await self._store.create_client(
@@ -90,7 +90,7 @@ class Clients:
 
         A refusal because of too many sign-ins (RateLimited) is not recorded, so that strangers cannot fill the log.
         """
-        log.warning("a sign-in failed", extra={"sign_in": what, "client_id": client_id[:_MAX_NAME], "code": error.code})
+        log.warning("a sign-in failed", extra={"sign_in": what, "client_id": client_id[:MAX_NAME], "code": error.code})
         id_ = None if isinstance(error, RateLimited) else id_of(client_id)
         stored = None if id_ is None else await self._store.client(id_)
         if stored is None:
@@ -115,6 +115,6 @@ class Clients:
 
 def require_name(name: str) -> None:
     """Raise InvalidParams unless the name has 1 to 200 printable characters."""
-    if not 0 < len(name) <= _MAX_NAME or not name.isprintable():
-        message = f"name must be 1 to {_MAX_NAME} printable characters"
+    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        message = f"name must be 1 to {MAX_NAME} printable characters"
         raise InvalidParams(message, faults=[FieldError("/name", "name", "invalid", message)])

@@ -103,6 +103,15 @@ class Caller(msgspec.Struct, frozen=True):
     def client_id(self) -> UUID:
         return self.client.id
 
+    @property
+    def person_id(self) -> UUID | None:
+        """The person as whom the caller acts; None for a program that acts for itself."""
+        return self.client.id if self.client.is_person else None
+
+    def owns(self, owner_id: UUID | None) -> bool:
+        """Whether the caller may use what belongs to this person; to nobody for None."""
+        return owner_id is None or owner_id == self.person_id
+
     def limited_to(self, workspace_name: str) -> "Caller":
         """The caller, limited to one of its workspaces."""
         own = self.client.workspaces

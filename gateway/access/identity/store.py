@@ -11,6 +11,7 @@ import asyncpg
 from gateway.access.identity.model import Caller, Client, Organization
 from gateway.errors import Conflict, NotFound, Unauthorized
 from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.db.where import OWNED_CONNECTORS
 
 _INSERT_ORGANIZATION = """
     INSERT INTO organizations (id, name) VALUES ($1, $2)
@@ -35,12 +36,24 @@ _INSERT_CLIENT = """
 """
 _GRANT_ORGANIZATION = "INSERT INTO client_organizations (client_id, organization_id) VALUES ($1, $2)"
 
+# Only people of a single organization are members of groups, so that a group gives no right elsewhere.
+_OF_GROUPS = """
+    FROM group_members JOIN groups
+        ON groups.organization_id = group_members.organization_id AND groups.name = group_members.group_name
+    WHERE group_members.client_id = clients.id
+"""
+_SCOPES = f"clients.scopes || ARRAY(SELECT unnest(groups.scopes) {_OF_GROUPS})"
+#: the workspaces that a client may see by itself or by its groups; null for all
+WORKSPACES = f"""
+    CASE WHEN clients.workspaces IS NOT NULL AND NOT EXISTS (SELECT {_OF_GROUPS} AND groups.workspaces IS NULL)
+    THEN clients.workspaces || ARRAY(SELECT unnest(groups.workspaces) {_OF_GROUPS}) END
+"""
 # Disabled organizations are left out, so that no token is valid for them.
-_CLIENTS = """
-    SELECT clients.id, clients.name, clients.secret_hashes, clients.scopes, clients.redirect_urls,
-           clients.created_at, clients.disabled_at, clients.workspaces,
+_CLIENTS = f"""
+    SELECT clients.id, clients.name, clients.secret_hashes, {_SCOPES} AS scopes, clients.redirect_urls,
+           clients.created_at, clients.disabled_at, {WORKSPACES} AS workspaces,
            EXISTS (SELECT FROM people WHERE people.client_id = clients.id) AS is_person,
-           COALESCE(array_agg(organizations.id) FILTER (WHERE organizations.id IS NOT NULL), '{}') AS organization_ids
+           COALESCE(array_agg(organizations.id) FILTER (WHERE organizations.id IS NOT NULL), '{{}}') AS organization_ids
     FROM clients
     LEFT JOIN client_organizations ON client_organizations.client_id = clients.id
     LEFT JOIN organizations
@@ -66,6 +79,38 @@ _CHANGE_REDIRECT_URLS = "UPDATE clients SET redirect_urls = $2 WHERE id = $1 RET
 _NOTIFY_CLIENT = "SELECT pg_notify('gateway', 'client:' || $1::text)"
 _DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
 _DROP_GRANTS_OF_CLIENT = "DELETE FROM agent_grants WHERE client_id = $1"
+_EXPIRE_LINKS_OF_CLIENT = """
+    UPDATE connect_sessions SET expires_at = now()
+    WHERE (client_id = $1 OR owner_id = $1) AND completed_at IS NULL AND expires_at > now()
+"""
+_EXPIRE_FLOWS_OF_CLIENT = """
+    UPDATE oauth_flows SET expires_at = now()
+    WHERE (client_id = $1 OR owner_id = $1) AND status = 'pending' AND expires_at > now()
+"""
+# What acts for a person without a token ends with the person; that of a program does not.
+_IS_PERSON = "EXISTS (SELECT FROM people WHERE people.client_id = $1)"
+_STOP_SCHEDULES_OF_PERSON = f"""
+    UPDATE schedules SET is_enabled = false, next_run_at = NULL, updated_at = now()
+    WHERE client_id = $1 AND is_enabled AND {_IS_PERSON}
+"""
+_STOP_WEBHOOKS_OF_PERSON = f"""
+    UPDATE webhooks
+    SET status = 'disabled', status_reason = 'the person who created it is suspended', updated_at = now()
+    WHERE client_id = $1 AND status = 'active' AND {_IS_PERSON}
+"""
+_CANCEL_JOBS_OF_PERSON = f"""
+    UPDATE jobs SET cancel_requested = true, next_attempt_at = CASE WHEN status = 'waiting' THEN now() END
+    WHERE client_id = $1 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
+      AND task NOT LIKE 'delete%' AND {_IS_PERSON}
+"""
+#: what ends when a client is disabled; nothing of it comes back with a person who is active again
+_END_OF_CLIENT = (
+    *(_DROP_TOKENS_OF_CLIENT, _DROP_GRANTS_OF_CLIENT, _END_SESSIONS_OF_CLIENT),
+    *(_EXPIRE_LINKS_OF_CLIENT, _EXPIRE_FLOWS_OF_CLIENT),
+    *(_STOP_SCHEDULES_OF_PERSON, _STOP_WEBHOOKS_OF_PERSON, _CANCEL_JOBS_OF_PERSON),
+)
+
+_IS_IN_NAMESPACE = "SELECT EXISTS (SELECT FROM people WHERE client_id = $1 AND namespace_id = $2)"
 
 _INSERT_TOKEN = """
     INSERT INTO tokens (hash, client_id, expires_at, scopes, resource)
@@ -92,10 +137,11 @@ _WORKSPACE_NAMED = """
     ON CONFLICT (organization_id, name) DO UPDATE SET name = EXCLUDED.name
     RETURNING id
 """
-_LIST_WORKSPACES = """
+_LIST_WORKSPACES = f"""
     SELECT workspaces.id, workspaces.name, workspaces.created_at,
            (SELECT count(*) FROM connectors
-            WHERE connectors.workspace_id = workspaces.id AND connectors.deleted_at IS NULL) AS connectors
+            WHERE connectors.workspace_id = workspaces.id AND connectors.deleted_at IS NULL
+              AND {OWNED_CONNECTORS.format("$7")}) AS connectors
     FROM workspaces
     WHERE organization_id = $1 AND deletion_began_at IS NULL
       AND ($2::text IS NULL OR strpos(lower(name), lower($2)) > 0)
@@ -267,15 +313,28 @@ class IdentityStore:
         client = await self.enabled_client(client_id)
         return Caller(client, organization_id) if client and organization_id in client.organization_ids else None
 
+    async def is_in_namespace(self, person_id: UUID, client_id: UUID) -> bool:
+        """Whether the person is a user of the client's product."""
+        async with self._database.system() as connection:
+            return bool(await connection.fetchval(_IS_IN_NAMESPACE, person_id, client_id))
+
     async def disable_client(self, client_id: UUID) -> None:
-        """Disable the client, and delete its tokens and its grants to agents' hosts; all processes are notified at
-        once.
+        """Disable the client and end its tokens, grants, console sessions, connect links and consents, and those
+        schedules, webhooks and jobs that act for a person; all processes are notified at once.
         """
         async with self._database.system() as connection, connection.transaction():
-            await connection.execute(_DROP_TOKENS_OF_CLIENT, client_id)
-            await connection.execute(_DROP_GRANTS_OF_CLIENT, client_id)
-            if await connection.fetchval(_DISABLE_CLIENT, client_id) is None:
-                raise NotFound(f"there is no client {client_id}")
+            await self.disable_client_within(connection, client_id)
+
+    async def disable_client_within(self, connection: Connection, client_id: UUID) -> None:
+        """The same in the caller's own transaction; raises NotFound."""
+        if await connection.fetchval(_DISABLE_CLIENT, client_id) is None:
+            raise NotFound(f"there is no client {client_id}")
+        for statement in _END_OF_CLIENT:
+            await connection.execute(statement, client_id)
+
+    async def client_within(self, connection: Connection, client_id: UUID) -> Client:
+        """The client as the caller's own transaction has changed it."""
+        return _client(await connection.fetchrow(_CLIENT_BY_ID, client_id)).client
 
     async def change_redirect_urls(self, client_id: UUID, redirect_urls: Sequence[str]) -> None:
         """Replace the client's redirect URLs; all processes are notified at once."""
@@ -344,12 +403,15 @@ class IdentityStore:
         after: tuple[str, UUID] | None,
         limit: int,
         names: Collection[str] | None = None,
+        person_id: UUID | None = None,
     ) -> list[Workspace]:
-        """Workspaces by name; `names` are those to which the result is limited."""
+        """Workspaces by name; `names` are those to which the result is limited. Of personal connectors only those of
+        the person are counted.
+        """
         after_name, after_id = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(
-                _LIST_WORKSPACES, organization_id, name_contains, after_name, after_id, limit, names
+                _LIST_WORKSPACES, organization_id, name_contains, after_name, after_id, limit, names, person_id
             )
         return [Workspace(**row) for row in rows]
 

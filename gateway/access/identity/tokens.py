@@ -143,7 +143,10 @@ class Tokens:
         return verified
 
     def on_notify(self, client_id: str) -> None:
-        """Forget the tokens of a client that was changed, perhaps by another process."""
+        """Forget the tokens of a client that was changed, perhaps by another process; of all clients for `*`."""
+        if client_id == "*":
+            self.invalidate_all()
+            return
         self._reading.forget()
         self._verified = {key: each for key, each in self._verified.items() if str(each.client.id) != client_id}
 

@@ -9,7 +9,7 @@ from gateway.contract.gateway_state import RequestPage, RequestSelection, Reques
 from gateway.foundation.db.batch_writer import BatchWriter
 from gateway.foundation.db.pool import Database
 from gateway.foundation.db.pruning import BATCH, prune
-from gateway.foundation.db.where import OF_WORKSPACES, Where
+from gateway.foundation.db.where import NOT_OF_OTHERS, OF_WORKSPACES, Where
 from gateway.upstream.sent_requests import Observe
 
 # The connector's row names the organization; a request of a deleted connector, or of a consent, is dropped.
@@ -66,6 +66,7 @@ class RequestLog:
         """Requests of one organization, newest first; `before` is the id of the last one of the previous page."""
         where = Where()
         where.add("organization_id = {}", organization_id)
+        where.require(NOT_OF_OTHERS, requests.person_id)
         where.add("connector_id = {}", requests.connector_id)
         where.add(OF_WORKSPACES, requests.workspaces)
         where.add("job_id = {}", requests.job_id)

@@ -27,6 +27,8 @@ class ConnectorInfo:
     status: str = ACTIVE
     workspace_name: str | None = None
     reason: str | None = None
+    #: whether it is the caller's own, which comes before shared ones
+    is_personal: bool = False
 
     def as_document(self) -> dict[str, Any]:
         members = {
@@ -36,6 +38,7 @@ class ConnectorInfo:
             "status": self.status,
             "workspace_name": self.workspace_name,
             "reason": self.reason,
+            "personal": self.is_personal or None,
         }
         return {name: value for name, value in members.items() if value is not None}
 

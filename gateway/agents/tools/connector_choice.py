@@ -19,11 +19,15 @@ class NotConnected(ConnectorNotReady):
 
 
 def choose(connectors: Sequence[ConnectorInfo], kind: Kind, name: str | None) -> ConnectorInfo:
-    """The active connector of the kind with that name or id, or the only one; raises NotConnected and InvalidParams."""
+    """The active connector of the kind with that name or id, or the only one: the caller's own before shared ones.
+
+    Raises NotConnected and InvalidParams.
+    """
     of_kind = [each for each in connectors if each.kind == kind.name]
     if name is not None:
         of_kind = _named(of_kind, kind, name)
     ready = [each for each in of_kind if each.status == ACTIVE]
+    ready = [each for each in ready if each.is_personal] or ready
     if len(ready) == 1:
         return ready[0]
     if not ready:

@@ -162,6 +162,7 @@ def _info(record: ConnectorRecord) -> ConnectorInfo:
         status=record.status.value,
         workspace_name=record.workspace_name,
         reason=record.status_reason,
+        is_personal=record.owner_id is not None,
     )
 
 
@@ -218,6 +219,7 @@ class HostedJobs:
             await self._workspace(caller, connector),
             connector_types=[kind],
             connector_id=None if connector is None else UUID(connector.id),
+            owner=None if caller.caller.person_id is None else "me",
         )
         return ConsentLink(link.url, link.id)
 

@@ -128,6 +128,7 @@ class Flows:
         spec = self._catalog.kind(requested.connector_type).spec
         consent_request.require_oauth(spec)
         requested = await self._complete(caller, requested, spec.kind)
+        owner_id = await self._connectors.owner_named(caller, requested.owner)
         override = self._upstreams.overrides.get(spec.kind)
         redirect_error = self._redirect_error(requested.redirect_url, caller.client)
         environment, scopes = consent_request.checked(spec, requested, redirect_error, override)
@@ -150,6 +151,7 @@ class Flows:
             authorization_url=consent_url(oauth, address, app, ConsentParams(self._callback, scopes, state, verifier)),
             state=requested.state,
             reauthorizes=requested.connector_id,
+            owner_id=owner_id,
         )
         expires_at = await self.store.create(flow, hashed(state))
         return Started(flow.id, f"{self._consent}?{urlencode({'state': state})}", expires_at)
@@ -161,9 +163,13 @@ class Flows:
         return flow.authorization_url if flow else None
 
     async def state(self, caller: Caller, flow_id: UUID) -> FlowState:
-        """The state of a consent; raises NotFound, also if the caller does not see its workspace."""
+        """The state of a consent; raises NotFound, also if the caller does not see its workspace, or if it is another
+        person's and the caller did not begin it.
+        """
         state = await self.store.state(caller.organization_id, flow_id)
         caller.require_workspace(state.workspace_name, "OAuth flow")
+        if not caller.owns(state.owner_id) and state.client_id != caller.client_id:
+            raise NotFound("there is no such OAuth flow")
         return state
 
     async def _complete(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
@@ -263,6 +269,7 @@ class Flows:
             environment=environment,
             credentials=credentials,
             expires_at=tokens.expires_at,
+            owner_id=flow.owner_id,
         )
         if flow.reauthorizes is None:
             return await self.store.complete(flow, new)

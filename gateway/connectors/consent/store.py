@@ -17,14 +17,15 @@ from gateway.foundation.vault.vault import Binding, Sealed, Vault
 
 _INSERT = f"""
     INSERT INTO oauth_flows (id, organization_id, client_id, workspace_id, kind, name, redirect_url, environment,
-                             state_hash, app_client_id, key_id, wrapped_key, sealed, reauthorizes, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10, $11, $12, $13, $14,
+                             state_hash, app_client_id, key_id, wrapped_key, sealed, reauthorizes, owner_id,
+                             expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $9, $10, $11, $12, $13, $14, $15,
             now() + interval '{CONSENT_SECONDS} seconds')
     RETURNING expires_at
 """
 _COLUMNS = """
     id, organization_id, client_id, workspace_id, kind, name, redirect_url, environment::text AS environment,
-    app_client_id, key_id, wrapped_key, sealed, reauthorizes
+    app_client_id, key_id, wrapped_key, sealed, reauthorizes, owner_id
 """
 _IS_OPEN = "state_hash = $1 AND used_at IS NULL AND expires_at > now() AND status = 'pending'"
 # The last browser that opened the URL is bound: a link preview may have opened it first.
@@ -60,8 +61,8 @@ _FAIL = """
 """
 _IS_COMPLETED = "SELECT status = 'completed' FROM oauth_flows WHERE organization_id = $1 AND id = $2"
 _STATUS = """
-    SELECT flow.id, kind, workspaces.name AS workspace_name, status, connector_id, error, error_description, expires_at,
-           used_at
+    SELECT flow.id, flow.client_id, flow.owner_id, kind, workspaces.name AS workspace_name, status, connector_id, error,
+           error_description, expires_at, used_at
     FROM oauth_flows AS flow JOIN workspaces ON workspaces.id = flow.workspace_id
     WHERE flow.organization_id = $1 AND flow.id = $2
 """
@@ -96,6 +97,8 @@ class Flow:
     state: str | None = field(repr=False)
     #: the connector that is authorized again
     reauthorizes: UUID | None
+    #: the person to whom a new connector will belong
+    owner_id: UUID | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +106,9 @@ class FlowState:
     """The state of a consent, for callers that poll it through the API."""
 
     id: UUID
+    #: the client that began it
+    client_id: UUID
+    owner_id: UUID | None
     kind: str
     workspace_name: str
     status: FlowStatus
@@ -163,6 +169,7 @@ class FlowStore:
                 sealed.wrapped_key,
                 sealed.sealed,
                 flow.reauthorizes,
+                flow.owner_id,
             )
         return expires_at
 

@@ -10,6 +10,7 @@ from gateway.access.identity.model import Caller, Scope
 from gateway.access.identity.redirect_urls import redirect_error
 from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import hashed, new_secret
+from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.consent.flows import CONNECT_RETURN_PATH, Flows
 from gateway.connectors.consent.store import FlowState
 from gateway.connectors.links.store import ConnectSessionStore
@@ -39,6 +40,7 @@ class ConnectLinks:
         catalog: Catalog,
         identity: IdentityStore,
         connectors: ConnectorStore,
+        access: ConnectorAccess,
         service: ConnectorService,
         flows: Flows,
         *,
@@ -50,6 +52,7 @@ class ConnectLinks:
         self._catalog = catalog
         self._identity = identity
         self._connectors = connectors
+        self._access = access
         self._service = service
         self._flows = flows
         self._base_url = base_url
@@ -65,8 +68,10 @@ class ConnectLinks:
         connector_id: UUID | None = None,
         redirect_url: str | None = None,
         seconds: int = MAX_LINK_SECONDS,
+        owner: str | None = None,
     ) -> ConnectLinkView:
-        """Create a link for the workspace, or for one connector of it.
+        """Create a link for the workspace, or for one connector of it. A new connector belongs to `owner`: `me` or a
+        person's id; None for a shared one.
 
         Raises InsufficientScope, InvalidParams, NotFound, and ConnectorNotReady if the connector's kind is not served.
         """
@@ -79,6 +84,7 @@ class ConnectLinks:
                 connector_id=connector_id,
                 redirect_url=redirect_url,
                 seconds=seconds,
+                owner_id=await self._access.owner_named(caller, owner),
             )
             entry.target = link.id
         return link
@@ -92,6 +98,7 @@ class ConnectLinks:
         connector_id: UUID | None,
         redirect_url: str | None,
         seconds: int,
+        owner_id: UUID | None,
     ) -> ConnectLinkView:
         caller.require_own_workspace(workspace_name)
         if connector_id is None:
@@ -103,8 +110,7 @@ class ConnectLinks:
             fault = redirect_error(redirect_url, allowed, is_embedded=self._is_embedded)
             faults += [fault] if fault else []
         if connector_id is not None:
-            record = await self._connectors.get(caller.organization_id, connector_id)
-            caller.require_workspace(record.workspace_name, "connector")
+            record = await self._access.get(caller, connector_id)
             kinds = (self._catalog.served(record.kind).name,)
             if record.workspace_name != workspace_name:
                 message = f"workspace_name is {workspace_name!r}, and the connector's is {record.workspace_name!r}"
@@ -122,13 +128,18 @@ class ConnectLinks:
             reauthorizes=connector_id,
             token_hash=hashed(token),
             seconds=seconds,
+            owner_id=owner_id,
         )
         return ConnectLinkView(str(session_id), f"{self._base_url}/connect/{token}", expires_at)
 
     async def get(self, caller: Caller, session_id: UUID) -> ConnectSessionView:
-        """The state of a link, if the caller sees its workspace; raises NotFound."""
+        """The state of a link, if the caller sees its workspace, and created it if it is for another person; raises
+        NotFound.
+        """
         session = await self._store.get(caller.organization_id, session_id)
         caller.require_workspace(session.workspace_name, "connect session")
+        if not caller.owns(session.owner_id) and session.client_id != caller.client_id:
+            raise NotFound("there is no such connect session")
         return (await self._settle(session)).view
 
     async def open(self, token: str) -> ConnectSession:
@@ -165,6 +176,7 @@ class ConnectLinks:
             environment=environment,
             connector_id=session.reauthorizes,
             state=token,
+            owner=None if session.owner_id is None else str(session.owner_id),
         )
         started = await self._flows.initiate(await self._caller(session), requested)
         await self._store.set_flow(session, started.flow_id)
@@ -210,7 +222,7 @@ class ConnectLinks:
     async def _create(self, session: ConnectSession, verified: VerifiedCredentials) -> ConnectorRecord:
         organization_id = session.organization_id
         workspace_id = await self._identity.workspace_named(organization_id, session.workspace_name)
-        new = verified.new_connector(workspace_id, {})
+        new = verified.new_connector(workspace_id, {}, session.owner_id)
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             record = await self._connectors.create_within(connection, organization_id, new)
             await self._use_up(connection, session, record.id)

@@ -7,6 +7,17 @@ OF_WORKSPACES = """
         WHERE workspaces.name = ANY ({}::text[])
     )
 """
+#: leaves out rows of connectors that belong to other people; for `Where.require` with the caller's person
+NOT_OF_OTHERS = """
+    NOT EXISTS (
+        SELECT FROM connectors AS personal WHERE personal.id = connector_id
+          AND personal.owner_id IS NOT NULL AND personal.owner_id IS DISTINCT FROM {}::uuid
+    )
+"""
+#: leaves out rows that belong to other people; for `Where.require` with the caller's person, null for none
+OWNED = "(owner_id IS NULL OR owner_id = {}::uuid)"
+#: the same of connectors, by their indexes
+OWNED_CONNECTORS = "connectors.owner_key = ANY (ARRAY['00000000-0000-0000-0000-000000000000', {}]::uuid[])"
 
 
 class Where:
@@ -23,6 +34,10 @@ class Where:
         """Add a condition with `{}` for each value, unless a value is None: then the filter is not given."""
         if None not in values:
             self._conditions.append(condition.format(*(self.argument(value) for value in values)))
+
+    def require(self, condition: str, value: object) -> None:
+        """Add a condition that holds for None too."""
+        self._conditions.append(condition.format(self.argument(value)))
 
     def argument(self, value: object) -> str:
         """The placeholder of a further argument."""

@@ -31,7 +31,12 @@ _COLUMNS = """
     connectors.status AS connector_status, connectors.status_reason, connectors.deleted_at IS NOT NULL AS is_deleted
 """
 _FROM = "FROM schedules LEFT JOIN connectors ON connectors.id = schedules.connector_id"
-_SEES = "schedules.organization_id = $1 AND ($2::text[] IS NULL OR schedules.workspace_name = ANY ($2))"
+_OWNED = "(schedules.owner_id IS NULL OR schedules.owner_id = {}::uuid)"
+# Of the caller's workspaces, and of shared connectors or those of the caller's person.
+_SEES = f"""
+    schedules.organization_id = $1 AND ($2::text[] IS NULL OR schedules.workspace_name = ANY ($2))
+    AND {_OWNED.format("$3")}
+"""
 # Locks the organization's row, so that concurrent requests do not exceed the limit together.
 _LOCK_ORGANIZATION = "SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE"
 _COUNT = "SELECT count(*) FROM schedules WHERE organization_id = $1"
@@ -48,10 +53,10 @@ _UPDATE = """
         overlap = $17, catch_up = $18, labels = $19::jsonb, next_run_at = $20, file = $21, updated_at = now()
     WHERE id = $1 AND organization_id = $2
 """
-_GET = f"SELECT {_COLUMNS} {_FROM} WHERE {_SEES} AND schedules.id = $3"
+_GET = f"SELECT {_COLUMNS} {_FROM} WHERE {_SEES} AND schedules.id = $4"
 _LOCKED = f"{_GET} FOR NO KEY UPDATE OF schedules"
 _LIST = f"SELECT {_COLUMNS} {_FROM} WHERE"
-_DELETE = f"DELETE FROM schedules WHERE {_SEES} AND id = $3 RETURNING id"
+_DELETE = f"DELETE FROM schedules WHERE {_SEES} AND id = $4 RETURNING id"
 _ADD_RUN = f"""
     UPDATE schedules SET job_ids = (ARRAY[$3::uuid] || job_ids)[1:{REMEMBERED_RUNS}], last_run_at = now()
     WHERE organization_id = $1 AND id = $2
@@ -126,6 +131,7 @@ class ScheduleStore:
         where = Where()
         where.add("schedules.organization_id = {}", caller.organization_id)
         where.add("schedules.workspace_name = ANY ({}::text[])", caller.client.workspaces)
+        where.require(_OWNED, caller.person_id)
         where.add("schedules.connector_id = {}", connector_id)
         where.add("(schedules.created_at, schedules.id) > ({}, {})", *(after or (None, None)))
         order = "ORDER BY schedules.created_at, schedules.id"
@@ -259,9 +265,9 @@ def _moved(outcome: SlotOutcome) -> tuple[Any, ...]:
     return schedule.id, slot, outcome.next_run_at, schedule.job_id_of(slot), outcome.reason
 
 
-def _seen_by(caller: Caller) -> tuple[UUID, Collection[str] | None]:
-    """The caller's organization, and the names of the workspaces to which it is limited; None for all."""
-    return caller.organization_id, caller.client.workspaces
+def _seen_by(caller: Caller) -> tuple[UUID, Collection[str] | None, UUID | None]:
+    """The caller's organization, the names of the workspaces to which it is limited, None for all, and its person."""
+    return caller.organization_id, caller.client.workspaces, caller.person_id
 
 
 def _no_schedule() -> NotFound:

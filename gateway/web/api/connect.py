@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 from aiohttp import web
-from pydantic import Field
+from pydantic import Field, StringConstraints
 from yarl import URL
 
 from gateway.access.identity.model import Scope
@@ -41,6 +41,9 @@ class CreateConnectSession(Body):
     redirect_url: str | None = Field(
         None, max_length=2000, description="where the browser returns to: one of the client's redirect URLs"
     )
+    owner: Annotated[str, StringConstraints(max_length=47)] | None = Field(
+        None, description="to whom a new connector will belong: `me`, or a person's id; shared when left out"
+    )
     expires_in: int = Field(
         MAX_LINK_SECONDS, ge=1, le=MAX_LINK_SECONDS, description="seconds for which the link is valid"
     )
@@ -58,6 +61,7 @@ async def create_connect_session(request: web.Request) -> web.Response:
         connector_id=body.connector_id,
         redirect_url=body.redirect_url,
         seconds=body.expires_in,
+        owner=body.owner,
     )
     return json_response(link, 201, {"Location": f"/api/v1/connect/sessions/{link.id}", "Cache-Control": "no-store"})
 

@@ -1,11 +1,11 @@
 """Connectors and workspaces: create, list, read, change, check, delete."""
 
-from typing import Any, ClassVar, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
 import msgspec
 from aiohttp import web
 from msgspec.structs import asdict
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
 from gateway.access.identity.model import Scope
 from gateway.contract.connectors import (
@@ -59,6 +59,9 @@ class CreateConnector(Body):
         default_factory=dict, max_length=100, description="the kind's variables, such as subdomain"
     )
     validate_: bool = Field(True, alias="validate", description="check the credentials at the application first")
+    owner: Annotated[str, StringConstraints(max_length=47)] | None = Field(
+        None, description="whose own connector it is: `me`, or a person's id; shared when left out"
+    )
     if_exists: Literal["create", "fail", "update"] = Field(
         "create",
         description="if the workspace has a connector of this name: create another one, fail with a 409 that has its "
@@ -91,6 +94,7 @@ class ConnectorQuery(QueryString):
     connector_type: str | None = Field(None, description="only those of this kind, such as support-desk")
     definition_id: str | None = Field(None, description="only those of the kind with this id")
     status: ConnectorStatus | None = Field(None, description="only those with this status")
+    usable: bool = Field(False, description="only those that the caller can call: none of other people")
     limit: int | None = Field(None, ge=1, le=1000, description="maximum connectors of a page; all when left out")
     cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
@@ -125,6 +129,7 @@ async def create_connector(request: web.Request) -> web.Response:
         environment=body.environment,
         validate=body.validate_,
         if_exists=IfExists(body.if_exists),
+        owner=body.owner,
     )
     connector, is_new = await services.connectors.change.create(caller, connector_request)
     location = {"Location": f"/api/v1/integrations/connectors/{connector.id}"}
@@ -142,7 +147,9 @@ async def list_connectors(request: web.Request) -> ConnectorPage:
         named = kinds.get(query.definition_id, "")
         kind = named if kind in (None, named) else ""
     selection = ConnectorSelection(workspace_name=query.workspace_name, kind=kind, status=query.status)
-    return await services.connectors.change.find(caller, selection, query.cursor, query.limit)
+    return await services.connectors.change.find(
+        caller, selection, query.cursor, query.limit, with_personal=not query.usable
+    )
 
 
 async def _kind_named(request: web.Request, name: str) -> str:

@@ -58,6 +58,9 @@ class InitiateOAuth(Body):
     connector_id: Annotated[UUID, Field(strict=False)] | None = Field(
         None, description="the existing connector to authorize again"
     )
+    owner: Annotated[str, StringConstraints(max_length=47)] | None = Field(
+        None, description="to whom a new connector will belong: `me`, or a person's id; shared when left out"
+    )
     state: str | None = Field(None, max_length=1000, description="returned unchanged on redirect_url")
 
 

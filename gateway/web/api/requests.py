@@ -44,6 +44,7 @@ async def list_requests(request: web.Request) -> RequestPage:
         status=query.status,
         since=query.since,
         workspaces=caller.client.workspaces,
+        person_id=caller.person_id,
     )
     return await request.app[SERVICES].logs.requests.find(
         caller.organization_id, selection, before=query.cursor, limit=query.limit

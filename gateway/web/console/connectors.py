@@ -142,7 +142,9 @@ async def _shown(
     activity = await services.logs.audit.activity(organization_id, [connector_id])
     entries = await services.logs.audit.find(organization_id, EntryFilter(connector_id=connector_id), limit=_RECENT)
     requests = await services.logs.requests.find(
-        organization_id, RequestSelection(connector_id=connector_id), limit=_RECENT
+        organization_id,
+        RequestSelection(connector_id=connector_id, person_id=request[CALLER].person_id),
+        limit=_RECENT,
     )
     jobs = await services.jobs.access.find(request[CALLER], JobFilter(connector_id=connector_id), None, _RECENT)
     freshness = await services.copy.synchronization.freshness(organization_id, connector_id, connector.kind)

@@ -127,7 +127,8 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
     result = await _result(request, job)
     columns, rows, more = await _first_records(job, result)
     services, caller, organization_id = request.app[SERVICES], request[CALLER], job.organization_id
-    requests = await services.logs.requests.find(organization_id, RequestSelection(job_id=job.id), limit=_RECORDS)
+    selection = RequestSelection(job_id=job.id, person_id=caller.person_id)
+    requests = await services.logs.requests.find(organization_id, selection, limit=_RECORDS)
     entries = (
         await services.logs.audit.find(
             organization_id, EntryFilter(request_id=job.request_id, workspaces=caller.client.workspaces), limit=5

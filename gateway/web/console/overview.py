@@ -65,7 +65,12 @@ async def overview(request: web.Request) -> web.Response:
     )
     requests = await services.logs.requests.find(
         caller.organization_id,
-        RequestSelection(status="failed", since=CLOCK.now() - back, workspaces=caller.client.workspaces),
+        RequestSelection(
+            status="failed",
+            since=CLOCK.now() - back,
+            workspaces=caller.client.workspaces,
+            person_id=caller.person_id,
+        ),
         limit=_RECENT,
     )
     plots = {

@@ -16,6 +16,7 @@ TAGS = {
     "Webhooks": "Deliveries of events to receivers, as Standard Webhooks describes.",
     "Policies": "What clients may do beyond their scopes, in Cedar.",
     "Clients": "Programs and people that may act for the organization.",
+    "People": "People of the organization, and groups from which they have rights.",
     "Audit": "Who did what, when and with which outcome.",
     "Agents": "The Model Context Protocol, and the authorization of agents' hosts.",
     "Operations": "Health, metrics and documents of the gateway.",

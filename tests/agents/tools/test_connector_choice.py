@@ -1,5 +1,7 @@
 """The choice of a call's connector."""
 
+from dataclasses import replace
+
 import pytest
 
 from gateway.agents.tools.backend import ConnectorInfo
@@ -11,6 +13,8 @@ KIND = shipped_catalog().kind("Zendesk")
 DESK = ConnectorInfo(id="1", name="Acme desk", kind="support-desk", workspace_name="acme")
 OTHER = ConnectorInfo(id="2", name="Other desk", kind="support-desk", workspace_name="other")
 STALE = ConnectorInfo(id="3", name="Old desk", kind="support-desk", status="needs_reauth", workspace_name="acme")
+OWN = ConnectorInfo(id="5", name="Own desk", kind="support-desk", workspace_name="acme", is_personal=True)
+EXPIRED = replace(OWN, status="needs_reauth")
 CHAT = ConnectorInfo(id="4", name="Chat", kind="team-chat")
 
 
@@ -21,6 +25,9 @@ CHAT = ConnectorInfo(id="4", name="Chat", kind="team-chat")
         ([DESK, STALE], None, DESK),
         ([DESK, OTHER], "2", OTHER),
         ([DESK, OTHER], "Acme desk", DESK),
+        ([DESK, OTHER, OWN], None, OWN),
+        ([DESK, OWN], "Acme desk", DESK),
+        ([DESK, EXPIRED], None, DESK),
     ],
 )
 def test_the_named_connector_or_the_only_active_one_is_chosen(connectors, wanted, expected):

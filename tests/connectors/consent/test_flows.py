@@ -270,9 +270,11 @@ async def test_a_consent_for_a_kind_that_is_not_served_any_more_ends_with_the_re
 
 async def test_a_state_of_a_disabled_client_is_refused(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
+    answer = world.server.consent(await world.asked(started.consent_url))
     await world.identity.disable_client(world.caller.client_id)
 
-    assert await world.came_back(started.consent_url) is None
+    assert await world.oauth.flows.finish(list(answer.items()), BROWSER) is None
+    assert await world.oauth.flows.bind_browser(parse_qsl(urlsplit(started.consent_url).query), BROWSER) is None
     assert world.server.token_requests == []
 
 
