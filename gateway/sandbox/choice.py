@@ -42,6 +42,8 @@ def _matches(operation: Operation, call: Call) -> bool:
     chosen = {
         each.wire: fixed[each.name] for each in operation.placements if each.where == "query" and each.name in fixed
     }
+    if opens_upload_session(operation, call):
+        chosen = {}  # the constants of the session replace those of an upload in one request
     in_query = all(name in call.query for name in action.constant_query)
     in_query = in_query and all(call.query.get(name) == as_text(value) for name, value in chosen.items())
     constant = {name: value for name, value in action.constant_body.items() if action.param_in(value) is None}

@@ -284,6 +284,8 @@ class SpecApplication(Application):
     def _takes(self, operation: Operation, call: Call) -> bool:
         """Whether the body of a call is valid for an operation."""
         is_checked = call.is_json and operation.has_body and operation.action.graphql is None
+        if opens_upload_session(operation, call):
+            operation = operation.upload_start  # its body has no file
         return not is_checked or not self._faults(operation, call.body)
 
     def check(self, route: Route, call: Call) -> None:

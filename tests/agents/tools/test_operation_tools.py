@@ -38,7 +38,7 @@ class NoTools:
 
 
 async def flat_list(*patterns: str) -> list[dict[str, Any]]:
-    listed = await flat(NoTools(), *patterns).listed(None)
+    listed = await flat(NoTools(), *patterns).listed(SimpleNamespace(caller=None))
     return [dict(tool) for tool in listed.items]
 
 
