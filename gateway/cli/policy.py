@@ -14,7 +14,7 @@ from gateway.cli.output import output_option, write
 from gateway.client import Gateway
 from gateway.contract.policies import PolicyEffectView, PolicyMode
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)
 _COLUMNS = ("name", "version", "mode", "description", "created_at")
 _CASE_COLUMNS = ("case", "operation", "expected", "decision", "policies")
 
@@ -37,7 +37,7 @@ def policy() -> None:
 @calls_gateway
 async def apply(gateway: Gateway, file: Path, name: str | None, mode: str, description: str | None) -> None:
     """Store the policy in FILE, and print what it would have refused over the last day."""
-    cedar = await asyncio.to_thread(file.read_text, "utf-8")
+    cedar = await asyncio.to_thread(_text, file)
     stored = await gateway.policies.put(name or file.stem, cedar, mode=mode, description=description)
     note(f"{stored.name} is stored as version {stored.version}, mode {stored.mode}")
     if stored.would_have is not None:
@@ -103,7 +103,7 @@ def _note_effect(effect: PolicyEffectView) -> None:
 def _read(file: Path) -> dict[str, Any]:
     """The table of cases; raises click.UsageError if it is none."""
     try:
-        document: Any = yaml.safe_load(file.read_text("utf-8"))
+        document: Any = yaml.safe_load(_text(file))
     except yaml.YAMLError as error:
         raise click.UsageError(f"{file} is not YAML: {error}") from error
     cases = document.get("cases") if isinstance(document, dict) else None
@@ -116,6 +116,13 @@ def _read(file: Path) -> dict[str, Any]:
 
 
 def _policy(path: Path) -> dict[str, str]:
-    if not path.is_file():
-        raise click.UsageError(f"there is no file {path}")
-    return {"name": path.stem, "cedar": path.read_text("utf-8")}
+    return {"name": path.stem, "cedar": _text(path)}
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise click.UsageError(f"{path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"{path} is not text in UTF-8") from error

@@ -37,5 +37,5 @@ async def test_a_copy_of_a_rude_application_is_whole_or_says_what_is_missing(sub
         truth = await (await copying(application)).full(sources.synchronized(kind))
         assert [copy.fault or copy.said for copy in truth.values() if copy.fault or copy.said] == []
         for behaviour in _ALL[begin : begin + _BEHAVIOURS]:
-            with subtests.test(behaviour):
+            with subtests.test(behaviour.value):
                 assert not await copy_faults(await copying(application), truth, behaviour)

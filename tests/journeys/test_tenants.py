@@ -36,6 +36,7 @@ async def belongings(support_desk, running):
         {"name": "s", "connector_id": connector_id, "entity": "tickets", "action": "list", "cron": "0 6 * * *"},
     )
     webhook = await support_desk.api.post("/api/v1/webhooks", {"url": "https://hooks.example/", "types": ["job.*"]})
+    person = await support_desk.api.post("/api/v1/people", {"email": f"{uuid4().hex}@example.com", "scopes": ["read"]})
     drive = await support_desk.api.connector("google-drive", {"access_token": "token", "refresh_token": "refresh"})
     headers = {"Upload-Complete": "?0", "Upload-Length": "9"}
     upload = await drive.api.call("POST", f"{drive.path}/upload/files_upload?filename=a.txt", headers=headers)
@@ -51,6 +52,7 @@ async def belongings(support_desk, running):
         "client_id": running.client_id,
         "grant_id": str(await granted(running)),
         "entity": "attachments",
+        "person_id": person.json()["id"],
     }
 
 

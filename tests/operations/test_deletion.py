@@ -177,7 +177,7 @@ async def test_no_connector_is_created_for_a_person_who_was_deleted_meanwhile(se
     new = NewConnector(
         workspace_id=record.workspace_id,
         kind=record.kind,
-        name="Late",
+        settings={"name": "Late"},
         auth_method=record.auth_method or "",
         environment={},
         credentials={},

@@ -17,5 +17,5 @@ async def test_a_rude_list_is_whole_or_says_what_is_missing(subtests, kind):
             polite = await read(application.connector(), operation)
             assert polite.error is None
             for behaviour in Behaviour:
-                with subtests.test(f"{operation} {behaviour}"):
+                with subtests.test(f"{operation} {behaviour.value}"):
                     assert not await list_faults(application, operation, polite.records, behaviour)

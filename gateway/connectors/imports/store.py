@@ -26,7 +26,8 @@ _ALL = """
 """
 _ONE = f"SELECT {_COLUMNS} FROM imported_kinds WHERE kind = $1 AND version = $2"
 _INSERT = """
-    INSERT INTO imported_kinds (kind, version, source, document, report, organization_id, client_id)
+    INSERT INTO imported_kinds
+        (kind, version, source, document, report, importing_organization, importing_client)
     SELECT $1, COALESCE(max(version), 0) + 1, $2, $3, $4, $5, $6 FROM imported_kinds WHERE kind = $1
     RETURNING version
 """

@@ -20,6 +20,7 @@ from gateway.contract.people import (
     PersonStatus,
     PersonView,
 )
+from gateway.errors import NotFound
 from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
 from gateway.web.keys import ACCESS, CALLER, REQUEST_ID, SERVICES
 from gateway.web.route import Route
@@ -69,7 +70,7 @@ class AddPerson(Body):
     )
     groups: Groups = Field([], description="names of the person's groups")
     workspaces: Workspaces | None = Field([], description=_WORKSPACES)
-    scopes: list[Annotated[Scope, Field(strict=False)]] = Field([], description=_SCOPES)
+    scopes: list[Annotated[Scope, Field(strict=False)]] = Field([], max_length=len(Scope), description=_SCOPES)
 
 
 class ChangePerson(Body):
@@ -81,7 +82,7 @@ class ChangePerson(Body):
     name: str | None = Field(None, description="the person's name")
     groups: Groups = Field([], description="names of the person's groups, which replace the current ones")
     workspaces: Workspaces | None = Field([], description=_WORKSPACES)
-    scopes: list[Annotated[Scope, Field(strict=False)]] = Field([], description=_SCOPES)
+    scopes: list[Annotated[Scope, Field(strict=False)]] = Field([], max_length=len(Scope), description=_SCOPES)
     status: Annotated[PersonStatus, Field(strict=False)] = Field(
         PersonStatus.ACTIVE,
         description="`suspended` ends the person's tokens, sessions and grants at once; `active` brings none back",
@@ -94,7 +95,9 @@ class PutGroup(Body):
     EXAMPLES: ClassVar = {"group": {"workspaces": ["acme"], "scopes": ["read", "write"]}}
 
     workspaces: Workspaces | None = Field(description="names of the workspaces that members may see; null for all")
-    scopes: list[Annotated[Scope, Field(strict=False)]] = Field(description="scopes that members have")
+    scopes: list[Annotated[Scope, Field(strict=False)]] = Field(
+        max_length=len(Scope), description="scopes that members have"
+    )
 
 
 def _given(body: Body) -> dict[str, Any]:
@@ -147,9 +150,17 @@ async def delete_person(request: web.Request) -> web.Response:
     return json_response(DeletionView(str(job.id)), 202, {"Location": f"/api/v1/jobs/{job.id}"})
 
 
+def _group_name(request: web.Request) -> str:
+    """The name in the path; raises NotFound for one that no group can have."""
+    name = request.match_info["name"]
+    if not name.isprintable():
+        raise NotFound("there is no such group")
+    return name
+
+
 async def get_group(request: web.Request) -> GroupView:
     """The rights of a group's members."""
-    return await request.app[ACCESS].directory.group(request[CALLER], request.match_info["name"])
+    return await request.app[ACCESS].directory.group(request[CALLER], _group_name(request))
 
 
 async def put_group(request: web.Request) -> GroupView:
@@ -157,7 +168,7 @@ async def put_group(request: web.Request) -> GroupView:
     groups add up: a member has the scopes of all groups in the workspaces of all of them.
     """
     body = await read_body(request, PutGroup)
-    group = GroupView(request.match_info["name"], body.workspaces, list(body.scopes))
+    group = GroupView(_group_name(request), body.workspaces, list(body.scopes))
     return await request.app[ACCESS].directory.put_group(request[CALLER], group)
 
 

@@ -8,8 +8,9 @@ CREATE TABLE imported_kinds (
     -- connector.yaml and the files of the entities, as JSON
     document jsonb NOT NULL,
     report text NOT NULL,
-    organization_id uuid NOT NULL,
-    client_id uuid NOT NULL,
+    -- who imported it
+    importing_organization uuid NOT NULL,
+    importing_client uuid NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     -- the version with the latest time is served; a version without one is a draft
     served_at timestamptz,
