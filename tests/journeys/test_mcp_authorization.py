@@ -14,6 +14,7 @@ from mcp.client import Client
 from mcp.client.auth import AuthorizationCodeResult, OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientMetadata
+from redis.asyncio import Redis
 
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Api
@@ -40,6 +41,15 @@ async def open_gateway(
         }
         async with brought_up(folder, environment, "--sandbox") as ready:
             yield ready
+
+
+@pytest.fixture(autouse=True)
+async def no_registrations_before(redis_url: str) -> None:
+    """Other tests of the process register hosts at gateways with the same Redis, which counts them by address."""
+    async with Redis.from_url(redis_url) as redis:
+        keys = [key async for key in redis.scan_iter("gateway:attempts:*")]
+        if keys:
+            await redis.delete(*keys)
 
 
 class Person:
