@@ -56,7 +56,7 @@ run: $(RUNNABLE) ## Serve the same set-up until Ctrl-C: front end, worker, embed
 
 test: $(INSTALLED) ## Run the tests
 	@together=0; $(TEST) --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder -m 'not alone' || together=1; \
-	$(TEST) -m alone tests/journeys && exit $$together
+	$(TEST) -m alone tests/journeys tests/web && exit $$together
 
 test-fast: $(INSTALLED) ## Run only the tests that start no process: engine, spec language and others
 	@$(MAKE) --no-print-directory --jobs 2 $(if $(filter output-sync,$(.FEATURES)),--output-sync) test-fast-engine test-fast-others

@@ -20,6 +20,9 @@ from tests.harness.blocked_loop import LIMIT, LongestCallback, measured
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.in_process import FrontEnd, front_end
 
+#: other tests beside them would be measured too
+pytestmark = pytest.mark.alone
+
 #: GATEWAY_MAX_BODY_BYTES
 BODY = 1 << 20
 #: characters of a query; a longer request line is refused

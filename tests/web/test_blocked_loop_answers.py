@@ -15,6 +15,9 @@ from tests.harness.caller import Api, ConnectorApi
 from tests.harness.hostile_kinds import write_kind
 from tests.harness.in_process import front_end
 
+#: other tests beside them would be measured too
+pytestmark = pytest.mark.alone
+
 SIZE = ANSWER_CAP - 1000
 
 
