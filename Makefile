@@ -13,6 +13,8 @@ INSTALL_EDITABLE = $(INSTALL) --no-deps --no-build-isolation --editable .
 LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	--constraint constraints.txt --group pyproject.toml:build pyproject.toml
 
+HELM ?= helm
+
 TEST = $(BIN)/python -m pytest --quiet
 # Each process has its own PostgreSQL and Redis, unless the environment names servers. Many tests wait, so four processes keep
 # two cores busy.
@@ -93,6 +95,16 @@ sbom: $(INSTALLED) ## Write bills of materials (CycloneDX) of the wheel and the 
 	@$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-file dist/wheel.cdx.json $(LOCKS)/all.txt
 	@$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-file dist/image.cdx.json $(LOCKS)/image.txt
 
+image: ## Build the image (needs Docker)
+	docker build --file deploy/Dockerfile --tag agent-connector-gateway .
+
+release: sbom ## Build wheel, sdist, chart, bills of materials and checksums in dist/ (needs helm); nothing is published
+	@command -v $(HELM) >/dev/null || { echo "$(HELM) is not installed: https://helm.sh/docs/intro/install"; exit 1; }
+	@rm -f dist/*.whl dist/*.tar.gz dist/*.tgz dist/SHA256SUMS
+	@$(BIN)/hatchling build --directory dist
+	@$(HELM) package deploy/helm --destination dist 2>/dev/null
+	@cd dist && sha256sum *.whl *.tar.gz *.tgz *.cdx.json > SHA256SUMS && cat SHA256SUMS
+
 audit: $(INSTALLED) ## Check all dependencies for known vulnerabilities; skipped if the advisory database cannot be reached
 	@timeout 10 $(BIN)/python -c "import socket; socket.create_connection(('api.osv.dev', 443), 5).close()" 2>/dev/null \
 	|| { echo "skipped: the advisory database (api.osv.dev) cannot be reached"; exit 0; } \
@@ -102,4 +114,4 @@ clean: ## Remove everything that the other targets created
 	rm -rf $(VENV) .gateway build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help install demo run test test-fast test-fast-engine test-fast-others faults bench screenshots check lock sbom audit clean
+.PHONY: help install demo run test test-fast test-fast-engine test-fast-others faults bench screenshots check lock sbom image release audit clean
