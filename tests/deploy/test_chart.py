@@ -1,11 +1,10 @@
-"""The Helm chart: with its defaults it renders the manifests of deploy/kubernetes, and it refuses unknown values and secrets."""
+"""The Helm chart: its defaults render the manifests of deploy/kubernetes; unknown values and secrets are refused."""
 
 import json
 import os
 import shutil
 import subprocess
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -59,7 +58,7 @@ def kustomized() -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def without_helm(document: dict[str, Any]) -> dict[str, Any]:
-    """A resource without what only a chart has: labels of the chart, annotations of hooks, the checksum of the settings."""
+    """A resource without what only a chart has: its labels, annotations of hooks, the checksum of the settings."""
     document["metadata"].pop("labels", None)
     document["metadata"].pop("annotations", None)
     if document["kind"] == "Deployment":
