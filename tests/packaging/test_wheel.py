@@ -160,12 +160,13 @@ def test_the_shipped_kinds_are_installed(installed, tmp_path):
     assert "support-desk" in output
 
 
-async def test_the_wheel_runs_the_whole_gateway_and_its_health_checks_pass(installed, short_directory):
+async def test_the_wheel_runs_the_whole_gateway_where_no_other_program_is_installed(installed, short_directory):
     folder = short_directory / "wheel"
-    folder.mkdir()
+    (folder / "no-programs").mkdir(parents=True)
+    bare = {**ENVIRONMENT, "PATH": str(folder / "no-programs")}
 
     async with (
-        brought_up(folder, ENVIRONMENT, command=[str(installed / "gateway")]) as ready,
+        brought_up(folder, bare, command=[str(installed / "agent-connector-gateway")]) as ready,
         Api.of(ready["base_url"], ready["client_id"], ready["client_secret"]) as api,
     ):
         is_ready = await api.get("/readyz")
