@@ -60,9 +60,10 @@ class Worker:
         work = work_of(services) if work is None else work
         claims = Claims(services.database, services.jobs.sealing, work)
         self._fetcher = Fetcher(claims, services.jobs.runner, work, slots, partial(concurrency_of, services.catalog))
+        deliverer = services.events.deliverer
         services.process.notifications.subscribe(
-            {"events": services.events.deliverer.on_event, "webhook": services.events.deliverer.on_webhook},
-            services.events.deliverer.forget,
+            {"events": deliverer.on_event, "webhook": deliverer.on_webhook, "client": deliverer.on_client},
+            deliverer.forget,
         )
         self._wakeup = NotifiedWorker(self._fetcher.wake, services.settings.redis_url)
 

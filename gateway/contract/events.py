@@ -112,6 +112,10 @@ class WebhookView(Struct, frozen=True, kw_only=True):
     description: Annotated[str | None, member("What the webhook is for.")] = None
     failing_since: Annotated[Time | None, member("Since when every delivery has failed.")] = None
     is_callback: Annotated[bool, member("Whether it receives only jobs with its URL as `callback_url`.", False)] = False
+    subscription_id: Annotated[
+        str | None, member("The id of a subscription that an agent's host created by `events/subscribe`.")
+    ] = None
+    expires_at: Annotated[Time | None, member("When such a subscription expires unless the host refreshes it.")] = None
 
 
 class CreatedWebhookView(WebhookView, frozen=True, kw_only=True):

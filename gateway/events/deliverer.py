@@ -11,19 +11,23 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 import msgspec
 
+from gateway.contract.events import DeliveryStatus
 from gateway.errors import CursorExpired, GatewayError, InvalidParams, Unavailable
 from gateway.events.feed import Feed
 from gateway.events.model import Event
 from gateway.events.sender import Sender
 from gateway.events.store import MAX_PENDING, ClaimedWebhook, WebhookStore
+from gateway.events.subscription import SUBSCRIPTION_HEADER, control_message, occurrence, safe_cursor
+from gateway.events.subscription_store import SubscriptionStore
 from gateway.events.webhook import (
-    GONE,
     Delivery,
     DeliveryAttempt,
+    DeliveryRules,
     Webhook,
     attempted,
     is_due,
@@ -46,10 +50,16 @@ _WINDOW = 64
 _CONCURRENCY = 8
 #: concurrent turns of a worker
 _TURNS = 200
+#: webhooks of one claim from which on those are skipped that select none of the new events, and for how many seconds
+_CROWD, _CROWDED = 50, 60.0
 #: concurrent turns that use PostgreSQL
 _READERS = 4
 #: seconds between queries for webhooks that are due, in case a notification was lost
 _POLL_INTERVAL = 1.0
+#: seconds between queries for subscriptions that ended, in case a notification was lost
+_ENDED_INTERVAL = 30.0
+#: the error that the receiver of a subscription gets when it ends (SEP-3415)
+_TERMINATED = {"code": -32024, "message": "Forbidden", "data": {"reason": "access was revoked"}}
 
 #: organization, connector, entity, ids → the records that the copy has, by id
 ReadRecords = Callable[[UUID, UUID, UUID, str, Sequence[str]], Awaitable[Mapping[str, msgspec.Raw]]]
@@ -61,6 +71,7 @@ class Deliverer:
     def __init__(
         self,
         store: WebhookStore,
+        subscriptions: SubscriptionStore,
         feed: Feed,
         sender: Sender,
         worker: str,
@@ -68,6 +79,7 @@ class Deliverer:
         retry_seconds: int,
     ) -> None:
         self._store = store
+        self._subscriptions = subscriptions
         self._feed = feed
         self._sender = sender
         self._worker = worker
@@ -80,6 +92,10 @@ class Deliverer:
         self._subscribed: set[str] | None = None
         #: turns in progress, with their organizations
         self._turns: dict[asyncio.Task[None], UUID] = {}
+        #: when subscriptions that ended are looked for, in seconds of the loop's clock
+        self._ended_at = 0.0
+        #: until when webhooks that select none of the new events are skipped first, in seconds of the loop's clock
+        self._crowded_until = 0.0
 
     def on_event(self, organization_id: str) -> None:
         """Events were added to an organization's feed."""
@@ -90,9 +106,15 @@ class Deliverer:
         """A webhook was created or changed."""
         self.forget()
 
+    def on_client(self, _client_id: str) -> None:
+        """The rights of a client were changed."""
+        self._ended_at = 0.0
+        self._woken.set()
+
     def forget(self) -> None:
         """Read everything again, because notifications may have been missed."""
         self._subscribed = None
+        self._ended_at = 0.0
         self._woken.set()
 
     async def deliver(self) -> None:
@@ -100,17 +122,36 @@ class Deliverer:
         self._woken.clear()
         if self._subscribed is None:
             self._subscribed = await self._store.subscribed()
-        ends_at = asyncio.get_running_loop().time() + _TURN
+        now = asyncio.get_running_loop().time()
+        if now < self._crowded_until and await self._store.skip() >= _CROWD:
+            self._crowded_until = now + _CROWDED
         busy = Counter(self._turns.values())
         claimed = await self._store.claim(self._worker, _LEASE, _TURNS, busy) if len(self._turns) < _TURNS else []
+        if len(claimed) >= _CROWD:
+            self._crowded_until = now + _CROWDED
         for each in claimed:
-            task = asyncio.create_task(self._turn(each, ends_at), name=f"webhook {each.webhook.id}")
-            self._turns[task] = each.webhook.organization_id
-            task.add_done_callback(self._ended)
-        if not claimed:
+            self._start(each, partial(self._deliver, each, now + _TURN))
+        ended = await self._ended_subscriptions()
+        for each in ended:
+            self._start(each, partial(self._terminate, each))
+        if not claimed and not ended:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_POLL_INTERVAL):
                     await self._woken.wait()
+
+    async def _ended_subscriptions(self) -> Sequence[ClaimedWebhook]:
+        """Lease subscriptions that ended, if there may be some."""
+        now, room = asyncio.get_running_loop().time(), _TURNS - len(self._turns)
+        if now < self._ended_at or room <= 0:
+            return ()
+        ended = await self._subscriptions.claim_ended(self._worker, _LEASE, self._retry_seconds, room)
+        self._ended_at = now if len(ended) == room else now + _ENDED_INTERVAL
+        return ended
+
+    def _start(self, claimed: ClaimedWebhook, turn: Callable[[], Awaitable[None]]) -> None:
+        task = asyncio.create_task(self._turn(claimed, turn), name=f"webhook {claimed.webhook.id}")
+        self._turns[task] = claimed.webhook.organization_id
+        task.add_done_callback(self._ended)
 
     async def renew(self) -> None:
         """Renew the leases of the turns, which last for longer than a lease if receivers are slow."""
@@ -129,10 +170,10 @@ class Deliverer:
         with contextlib.suppress(GatewayError):
             await self._store.release(self._worker)
 
-    async def _turn(self, claimed: ClaimedWebhook, ends_at: float) -> None:
+    async def _turn(self, claimed: ClaimedWebhook, turn: Callable[[], Awaitable[None]]) -> None:
         extra = {"webhook": str(claimed.webhook.id)}
         try:
-            await self._deliver(claimed, ends_at)
+            await turn()
         except Exception as error:
             if isinstance(error, Unavailable):
                 log.warning("a turn of deliveries ends, and is repeated: %s", error.detail, extra=extra)
@@ -142,14 +183,22 @@ class Deliverer:
             with contextlib.suppress(Unavailable):
                 await self._store.end_lease(claimed.webhook)
 
+    async def _terminate(self, claimed: ClaimedWebhook) -> None:
+        """Tell the receiver once that its subscription ended, and delete the subscription."""
+        message = control_message("terminated", error=_TERMINATED)
+        await _send_control(self._sender, claimed, message)
+        await self._subscriptions.delete_ended(claimed)
+
     async def _deliver(self, claimed: ClaimedWebhook, ends_at: float) -> None:
-        webhook = claimed.webhook
+        webhook, rules = claimed.webhook, claimed.webhook.rules(self._retry_seconds)
         async with self._reading:
             pending = await self._store.pending(webhook)
-            events, position = await self._new_events(webhook, MAX_PENDING - len(pending))
+            events, position, has_gap = await self._new_events(webhook, MAX_PENDING - len(pending))
             lanes = lanes_of(pending, events)
             found = await self._records_of(webhook, lanes)
-        turn = _Turn(self._sender, claimed, found, self._retry_seconds, ends_at)
+        turn = _Turn(self._sender, claimed, found, rules, ends_at, lanes)
+        if has_gap and webhook.subscription_id is not None and not await turn.tell_gap(position):
+            position = webhook.position  # the next turn finds the gap again
         await turn.run([lane for lane in lanes if is_due(lane, CLOCK.now())])
         stored = {delivery.event.id for delivery in pending}
         result = turn_result(
@@ -160,7 +209,7 @@ class Deliverer:
             attempts=turn.attempts,
             position=position,
             now=CLOCK.now(),
-            retry_seconds=self._retry_seconds,
+            rules=rules,
         )
         async with self._reading:
             is_stored = await self._store.finish(webhook, result)
@@ -169,21 +218,21 @@ class Deliverer:
         elif result.disabled_because is not None:
             log.warning("disabled a webhook", extra={"webhook": str(webhook.id), "reason": result.disabled_because})
 
-    async def _new_events(self, webhook: Webhook, room: int) -> tuple[Sequence[Event], int]:
-        """Events of the feed that match the filter and have no delivery yet, and the position after them."""
+    async def _new_events(self, webhook: Webhook, room: int) -> tuple[Sequence[Event], int, bool]:
+        """Events of the feed without a delivery yet, the position after them, and whether earlier ones are missing."""
         if room <= 0:
-            return (), webhook.position
+            return (), webhook.position, False
         try:
             page = await self._feed.read(webhook.organization_id, webhook.filter, webhook.position, min(room, _WINDOW))
         except CursorExpired as expired:
             # The webhook was disabled or full for longer than events are stored.
             log.warning("events were deleted before their delivery", extra={"webhook": str(webhook.id)})
-            return (), int(expired.extra["begins_after"])
+            return (), int(expired.extra["begins_after"]), True
         except InvalidParams:
             # A backup from before these events has been restored.
             page = await self._feed.read(webhook.organization_id, webhook.filter, None, 1)
-            return (), page.latest_id
-        return page.events, page.next_after
+            return (), page.latest_id, True
+        return page.events, page.next_after, False
 
     async def _records_of(
         self, webhook: Webhook, lanes: Sequence[Sequence[Delivery]]
@@ -213,16 +262,26 @@ class _Turn:
         sender: Sender,
         claimed: ClaimedWebhook,
         records: Mapping[tuple[UUID | None, str, str], msgspec.Raw],
-        retry_seconds: float,
+        rules: DeliveryRules,
         ends_at: float,
+        lanes: Sequence[Sequence[Delivery]],
     ) -> None:
         self._sender = sender
-        self._webhook, self._secrets = claimed.webhook, claimed.secrets
+        self._claimed = claimed
         self._records = records
-        self._retry_seconds = retry_seconds
+        self._rules = rules
         self._ends_at = ends_at
+        #: ids of events that are neither acknowledged nor given up
+        self._unfinished = {delivery.event.id for lane in lanes for delivery in lane}
         self.done: dict[int, Delivery] = {}
         self.attempts: list[DeliveryAttempt] = []
+
+    async def tell_gap(self, position: int) -> bool:
+        """Tell the receiver of a subscription that events before `position` are left out; False if it failed."""
+        message = control_message("gap", cursor=str(position))
+        attempt = await _send_control(self._sender, self._claimed, message)
+        self.attempts.append(attempt)
+        return attempt.is_success
 
     async def run(self, lanes: Sequence[Sequence[Delivery]]) -> None:
         """Send the deliveries of these lanes; `done` and `attempts` have the results."""
@@ -244,21 +303,41 @@ class _Turn:
         """Whether the rest waits for another turn: time is up, or the receiver asks to wait or refuses everything."""
         if asyncio.get_running_loop().time() > self._ends_at:
             return True
-        if any(attempt.status in (429, GONE) for attempt in self.attempts):
+        if any(attempt.status == 429 or attempt.status in self._rules.disables for attempt in self.attempts):
             return True
         return len(self.attempts) >= _CONCURRENCY and not any(attempt.is_success for attempt in self.attempts)
 
     async def _sent(self, delivery: Delivery) -> bool:
-        webhook, event = self._webhook, delivery.event
-        body = msgspec.json.encode(self._with_record(event))
+        """Send a delivery; whether the next one of its lane may follow."""
+        webhook, event = self._claimed.webhook, delivery.event
+        if webhook.subscription_id is None:
+            message_id, body = (
+                Webhook.message_id_of(webhook.id, event.id),
+                msgspec.json.encode(self._with_record(event)),
+            )
+        else:
+            cursor = {"cursor": str(safe_cursor(event.id, self._unfinished))}
+            message_id, body = str(event.id), msgspec.json.encode(occurrence(event.view) | cursor)
         attempt = await self._sender.send(
-            webhook.id, webhook.url, Webhook.message_id_of(webhook.id, event.id), body, self._secrets
+            webhook.id, webhook.url, message_id, body, self._claimed.secrets, _headers(webhook)
         )
         self.attempts.append(attempt)
-        self.done[event.id] = attempted(delivery, attempt, self._retry_seconds)
+        self.done[event.id] = done = attempted(delivery, attempt, self._rules)
+        if done.status is not DeliveryStatus.PENDING:
+            self._unfinished.discard(event.id)
         return attempt.is_success
 
     def _with_record(self, event: Event) -> Event:
         place = (event.connector_id, event.data.get("entity", ""), event.data.get("record_id", ""))
         record = self._records.get(place)
         return event if record is None else msgspec.structs.replace(event, data={**event.data, "record": record})
+
+
+async def _send_control(sender: Sender, claimed: ClaimedWebhook, message: tuple[str, bytes]) -> DeliveryAttempt:
+    """Send a message that is no event to the receiver of a subscription."""
+    webhook = claimed.webhook
+    return await sender.send(webhook.id, webhook.url, *message, claimed.secrets, _headers(webhook))
+
+
+def _headers(webhook: Webhook) -> Mapping[str, str]:
+    return {} if webhook.subscription_id is None else {SUBSCRIPTION_HEADER: webhook.subscription_id}

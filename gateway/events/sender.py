@@ -2,9 +2,10 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+import aiohttp
 from yarl import URL
 
 from gateway.errors import GatewayError, UpstreamTimeout
@@ -32,12 +33,19 @@ class Sender:
         self._timeout = timeout
 
     async def send(
-        self, webhook_id: UUID, url: str, message_id: str, body: bytes, signing_secrets: Sequence[str]
+        self,
+        webhook_id: UUID,
+        url: str,
+        message_id: str,
+        body: bytes,
+        signing_secrets: Sequence[str],
+        further_headers: Mapping[str, str] | None = None,
     ) -> DeliveryAttempt:
         """Send a delivery once; a failure is an attempt with an error."""
         at, started = CLOCK.now(), time.monotonic()
         headers = {
             "Content-Type": "application/json",
+            **(further_headers or {}),
             **signed_headers(message_id, body.decode(), at, signing_secrets),
         }
         request = UpstreamRequest(
@@ -48,7 +56,7 @@ class Sender:
             secrets=tuple(headers[SIGNATURES].split()),
         )
         scope = RateScope(id=f"webhook:{webhook_id}", kind="webhook")
-        status, kept, error, pause, secrets = None, b"", None, None, NO_SECRETS
+        status, kept, error, failure, pause, secrets = None, b"", None, None, None, NO_SECRETS
         try:
             async with (
                 asyncio.timeout(self._timeout),
@@ -61,14 +69,16 @@ class Sender:
                     if len(kept) >= _STORED_BYTES:
                         break
         except NotSent as unsent:
-            error = unsent.error.detail
+            error, failure = unsent.error.detail, _failure_to_connect(unsent)
         except (UpstreamTimeout, TimeoutError):
             # The status of a response counts, even if its body does not end in time.
-            error = f"no response within {self._timeout:.0f} seconds" if status is None else None
-        except GatewayError as failure:
-            error = failure.detail
+            error, failure = (
+                (f"no response within {self._timeout:.0f} seconds", "timeout") if status is None else (None, None)
+            )
+        except GatewayError as broken:
+            error, failure = broken.detail, "connection_refused"
         if error is None and status is not None and not 200 <= status < 300:
-            error = f"the receiver answered {status}"
+            error, failure = f"the receiver answered {status}", "http_5xx" if status >= 500 else "http_4xx"
         took = time.monotonic() - started
         outcome = "error" if status is None else f"{status // 100}xx"
         WEBHOOK_ATTEMPTS.add(outcome)
@@ -76,5 +86,17 @@ class Sender:
         answer = secrets.masked(kept.decode(errors="replace").replace("\0", ""))
         text = None if status is None else answer[:_STORED_BYTES]
         return DeliveryAttempt(
-            at=at, duration_ms=round(took * 1000), status=status, body=text, error=error, retry_after=pause
+            at=at,
+            duration_ms=round(took * 1000),
+            status=status,
+            body=text,
+            error=error,
+            failure=failure,
+            retry_after=pause,
         )
+
+
+def _failure_to_connect(unsent: NotSent) -> str:
+    if isinstance(unsent.error, UpstreamTimeout):
+        return "timeout"
+    return "tls_error" if isinstance(unsent.__cause__, aiohttp.ClientSSLError) else "connection_refused"

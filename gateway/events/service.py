@@ -124,6 +124,12 @@ class WebhookService:
             caller.require(Scope.ADMIN)
         return webhook
 
+    async def _require_changeable(self, caller: Caller, webhook_id: UUID) -> Webhook:
+        """The webhook, if the caller may change it; raises Conflict for a subscription, which its host changes."""
+        webhook = await self._require_owner(caller, webhook_id)
+        _require_no_subscription(webhook)
+        return webhook
+
     async def find(self, caller: Caller, cursor: str | None, limit: int) -> WebhookPage:
         """Webhooks, newest first; raises InvalidParams for a cursor that the gateway did not issue."""
         before = read_time_cursor(cursor)
@@ -148,13 +154,14 @@ class WebhookService:
     async def change(self, caller: Caller, webhook_id: UUID, change: Mapping[str, Any]) -> WebhookView:
         """Change members of the webhook; `status: active` enables it again.
 
-        Raises NotFound, InvalidParams, and InsufficientScope for a callback unless the caller is an administrator.
+        Raises NotFound, InvalidParams, InsufficientScope for a callback unless the caller is an administrator, and
+        Conflict for a subscription.
         """
         columns = dict(change)
         if "types" in columns:
             columns["types"] = event_types(columns["types"])
         with self._audit.record("webhook.update", caller, target=str(webhook_id)):
-            await self._require_owner(caller, webhook_id)
+            await self._require_changeable(caller, webhook_id)
             if "url" in columns:
                 self._require_url(columns["url"])
             if columns.get("status") == WebhookStatus.ACTIVE:
@@ -174,9 +181,10 @@ class WebhookService:
             await self._store.delete(caller.organization_id, webhook_id, caller.client.workspaces, caller.person_id)
 
     async def test(self, caller: Caller, webhook_id: UUID) -> WebhookTestView:
-        """Send an event of the type `webhook.test` once, which is not in the feed; raises NotFound."""
+        """Send an event of the type `webhook.test` once, which is not in the feed; raises NotFound and Conflict."""
         with self._audit.record("webhook.test", caller, target=str(webhook_id)):
             webhook = await self._stored(caller, webhook_id)
+            _require_no_subscription(webhook)
             test_event = {"id": 0, "type": "webhook.test", "at": CLOCK.now(), "data": {"webhook_id": str(webhook.id)}}
             message_id = f"msg_{webhook.id.hex}_test_{uuid4().hex}"
             secrets = await self._store.secrets(webhook)
@@ -188,10 +196,10 @@ class WebhookService:
     async def rotate(self, caller: Caller, webhook_id: UUID) -> RotatedSecretView:
         """Replace the secret; returns it, and until when the old one signs too.
 
-        Raises NotFound, and InsufficientScope for a callback.
+        Raises NotFound, InsufficientScope for a callback, and Conflict for a subscription.
         """
         with self._audit.record("webhook.rotate", caller, target=str(webhook_id)):
-            secret, webhook = new_secret(), await self._require_owner(caller, webhook_id)
+            secret, webhook = new_secret(), await self._require_changeable(caller, webhook_id)
             until = await self._store.rotate(webhook, secret, _OVERLAP)
             if webhook.is_callback:  # the callbacks of a client have one secret
                 for each in await self._store.callbacks(webhook.organization_id, webhook.client_id):
@@ -210,8 +218,9 @@ class WebhookService:
         return DeliveryPage([delivery.view(webhook_id) for delivery in page], cursor)
 
     async def replay(self, caller: Caller, webhook_id: UUID, after: int) -> WebhookView:
-        """Deliver the events after that id again; raises NotFound, CursorExpired and InvalidParams."""
+        """Deliver the events after that id again; raises NotFound, CursorExpired, InvalidParams and Conflict."""
         with self._audit.record("webhook.replay", caller, target=str(webhook_id)):
+            await self._require_changeable(caller, webhook_id)
             await self._feed.read(caller.organization_id, EventFilter(), after, 1)  # checks the cursor
             own = caller.client.workspaces, after, caller.person_id
             return (await self._store.replay(caller.organization_id, webhook_id, *own)).view
@@ -226,6 +235,11 @@ class WebhookService:
         fault: FieldError | None = url_fault(url, self._allowed_origins)
         if fault is not None:
             raise InvalidParams(faults=[fault])
+
+
+def _require_no_subscription(webhook: Webhook) -> None:
+    if webhook.subscription_id is not None:
+        raise Conflict("an agent's host changes and tests its subscription by events/subscribe; you can only delete it")
 
 
 def stored_members(

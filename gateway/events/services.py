@@ -14,6 +14,8 @@ from gateway.events.feed import Feed
 from gateway.events.sender import TIMEOUT, Sender
 from gateway.events.service import WebhookService
 from gateway.events.store import WebhookStore
+from gateway.events.subscription_store import SubscriptionStore
+from gateway.events.subscriptions import SubscriptionService
 from gateway.foundation.db.notifications import NotificationListener
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Vault
@@ -29,6 +31,7 @@ class EventServices:
     feed: Feed
     access: EventAccess
     webhooks: WebhookService
+    subscriptions: SubscriptionService
     deliverer: Deliverer
 
 
@@ -53,12 +56,22 @@ async def open_events(
     policy = EgressPolicy.of(map(parse_override, settings.webhook_origins))
     async with Transport(policy, idle=TIMEOUT, max_connections=settings.max_upstream_connections) as transport:
         sender, store = Sender(transport), WebhookStore(database, vault)
+        subscriptions, origins = SubscriptionStore(database, vault), list(map(URL, settings.webhook_origins))
         yield EventServices(
             feed=feed,
             access=EventAccess(feed, identity),
-            webhooks=WebhookService(audit, store, feed, sender, map(URL, settings.webhook_origins)),
+            webhooks=WebhookService(audit, store, feed, sender, origins),
+            subscriptions=SubscriptionService(
+                audit=audit,
+                store=subscriptions,
+                webhooks=store,
+                feed=feed,
+                sender=sender,
+                allowed_origins=origins,
+            ),
             deliverer=Deliverer(
                 store=store,
+                subscriptions=subscriptions,
                 feed=feed,
                 sender=sender,
                 worker=process,

@@ -21,8 +21,8 @@ from gateway.foundation.vault.vault import Binding, Sealed, Vault
 MAX_PENDING = 500
 
 _MEMBERS = Webhook.__struct_fields__
-_COLUMNS = ", ".join(f"webhooks.{name}" for name in _MEMBERS)
-_SEALED = "webhooks.key_id, webhooks.wrapped_key, webhooks.sealed"
+COLUMNS = ", ".join(f"webhooks.{name}" for name in _MEMBERS)
+SEALED = "webhooks.key_id, webhooks.wrapped_key, webhooks.sealed"
 _INSERT = f"""
     INSERT INTO webhooks (id, organization_id, client_id, is_callback, url, description, types, connector_id,
                           workspace_name, entity, workspaces, include_record, key_id, wrapped_key, sealed, owner_id,
@@ -30,7 +30,7 @@ _INSERT = f"""
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
            (SELECT people.client_id FROM people WHERE people.client_id = $3),
            COALESCE((SELECT last_id FROM event_feeds WHERE organization_id = $2), 0)
-    RETURNING {_COLUMNS}
+    RETURNING {COLUMNS}
 """
 # A client limited to workspaces sees the webhooks of clients with the same limit or a narrower one. A person's webhook
 # is that person's alone, because it may have events of the person's own connectors.
@@ -38,12 +38,21 @@ _VISIBLE = f"""
     organization_id = $1 AND id = $2 AND ($3::text[] IS NULL OR workspaces <@ $3)
     AND {OWNED.format("$4")}
 """
-_GET = f"SELECT {_COLUMNS} FROM webhooks WHERE {_VISIBLE}"
-_LIST = f"SELECT {_COLUMNS} FROM webhooks WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT {{limit}}"
-_COUNT = "SELECT count(*) FROM webhooks WHERE organization_id = $1"
-_UPDATE = f"UPDATE webhooks SET {{assignments}}, updated_at = clock_timestamp() WHERE {_VISIBLE} RETURNING {_COLUMNS}"
-_DELETE = f"DELETE FROM webhooks WHERE {_VISIBLE} RETURNING id"
-_OPEN = f"SELECT {_SEALED}, previous_until FROM webhooks WHERE organization_id = $1 AND id = $2"
+_GET = f"SELECT {COLUMNS} FROM webhooks WHERE {_VISIBLE}"
+_LIST = f"SELECT {COLUMNS} FROM webhooks WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT {{limit}}"
+_COUNT = "SELECT count(*) FROM webhooks WHERE organization_id = $1 AND subscription_id IS NULL"
+_UPDATE = f"UPDATE webhooks SET {{assignments}}, updated_at = clock_timestamp() WHERE {_VISIBLE} RETURNING {COLUMNS}"
+# A worker tells the receiver of a subscription that it ended, and deletes it then.
+_DELETE = f"""
+    WITH ended AS (
+        UPDATE webhooks SET is_ending = true, updated_at = clock_timestamp()
+        WHERE {_VISIBLE} AND subscription_id IS NOT NULL RETURNING id
+    ), deleted AS (
+        DELETE FROM webhooks WHERE {_VISIBLE} AND subscription_id IS NULL RETURNING id
+    )
+    SELECT id FROM ended UNION ALL SELECT id FROM deleted
+"""
+_OPEN = f"SELECT {SEALED}, previous_until FROM webhooks WHERE organization_id = $1 AND id = $2"
 _SEAL = """
     UPDATE webhooks
     SET key_id = $3, wrapped_key = $4, sealed = $5, previous_until = now() + make_interval(secs => $6)
@@ -59,7 +68,7 @@ _REPLAY = f"""
     UPDATE webhooks SET position = $5, fence = fence + 1, lease_until = NULL, held_until = '-infinity',
         updated_at = clock_timestamp()
     WHERE {_VISIBLE}
-    RETURNING {_COLUMNS}
+    RETURNING {COLUMNS}
 """
 _RESEND = f"""
     WITH resent AS (
@@ -77,24 +86,27 @@ _CALLBACK = """
     SELECT id FROM webhooks WHERE organization_id = $1 AND client_id = $2 AND is_callback AND url = $3
 """
 _CALLBACKS = f"""
-    SELECT {_COLUMNS}, {_SEALED} FROM webhooks WHERE organization_id = $1 AND is_callback
+    SELECT {COLUMNS}, {SEALED} FROM webhooks WHERE organization_id = $1 AND is_callback
       AND ($2::uuid IS NULL OR client_id = $2)
     ORDER BY created_at, id
 """
 _DROP_CALLBACKS = """
     DELETE FROM webhooks WHERE organization_id = $1 AND client_id = $2 AND is_callback AND url <> ALL ($3::text[])
 """
-_DELIVERY = """
+DELIVERY = """
     event, status, attempts, first_attempt_at, attempted_at, next_attempt_at, response_status, duration_ms,
-    response_body, error
+    response_body, error, failure
 """
 _DELIVERIES = f"""
-    SELECT {_DELIVERY} FROM webhook_deliveries WHERE {{conditions}} ORDER BY event_id DESC LIMIT {{limit}}
+    SELECT {DELIVERY} FROM webhook_deliveries WHERE {{conditions}} ORDER BY event_id DESC LIMIT {{limit}}
 """
 # Organizations take turns, and in each of them the webhooks that waited longest come first. An organization has at most
 # half of the worker's turns that the others leave. $3 are the worker's turns, $4 those in progress by organization, and
 # $5 all that are in progress.
-_DUE = "{0}.status = 'active' AND {0}.held_until <= now() AND ({0}.lease_until IS NULL OR {0}.lease_until < now())"
+_DUE = """
+    {0}.status = 'active' AND {0}.held_until <= now() AND ({0}.lease_until IS NULL OR {0}.lease_until < now())
+    AND NOT {0}.is_ending AND ({0}.expires_at IS NULL OR {0}.expires_at > now())
+"""
 _CLAIM = f"""
     UPDATE webhooks
     SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1, turn_at = now()
@@ -116,10 +128,24 @@ _CLAIM = f"""
         WHERE {_DUE.format("webhooks")} AND due.turn <= GREATEST(1, due.share)
         ORDER BY due.turn, webhooks.turn_at LIMIT $3 - $5 FOR NO KEY UPDATE OF webhooks SKIP LOCKED
     )
-    RETURNING {_COLUMNS}, {_SEALED}
+    RETURNING {COLUMNS}, {SEALED}
+"""
+# Most webhooks select few of an organization's events. The comparison leaves out workspaces and people, so that at most
+# too few are skipped. A webhook whose next events were deleted is not skipped, because its receiver may get a message.
+_SKIP = """
+    UPDATE webhooks SET position = feed.last_id
+    FROM event_feeds AS feed
+    WHERE feed.organization_id = webhooks.organization_id AND position < feed.last_id AND position >= feed.pruned_id
+      AND status = 'active' AND (lease_until IS NULL OR lease_until < now())
+      AND NOT EXISTS (
+          SELECT FROM events
+          WHERE events.organization_id = webhooks.organization_id AND events.last_id > webhooks.position
+            AND events.type = ANY (webhooks.types)
+            AND (webhooks.connector_id IS NULL OR events.connector_id = webhooks.connector_id)
+            AND (webhooks.entity IS NULL OR events.entity = webhooks.entity))
 """
 _PENDING = f"""
-    SELECT {_DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'pending' ORDER BY event_id
+    SELECT {DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'pending' ORDER BY event_id
 """
 _END_LEASE = """
     UPDATE webhooks SET lease_until = NULL, held_until = now() + interval '1 second' WHERE id = $1 AND fence = $2
@@ -144,16 +170,16 @@ _FINISH = f"""
 """
 _LOCK_IF_HELD = "SELECT id FROM webhooks WHERE id = $1 AND fence = $2 FOR NO KEY UPDATE"
 _STORE = f"""
-    INSERT INTO webhook_deliveries (webhook_id, organization_id, event_id, subject, {_DELIVERY})
-    SELECT $1, $2, event_id, subject, {_DELIVERY} FROM json_to_recordset($3::json) AS delivery (
+    INSERT INTO webhook_deliveries (webhook_id, organization_id, event_id, subject, {DELIVERY})
+    SELECT $1, $2, event_id, subject, {DELIVERY} FROM json_to_recordset($3::json) AS delivery (
         event_id bigint, subject text, event text, status text, attempts integer, first_attempt_at timestamptz,
         attempted_at timestamptz, next_attempt_at timestamptz, response_status integer, duration_ms integer,
-        response_body text, error text)
+        response_body text, error text, failure text)
     ON CONFLICT (webhook_id, event_id) DO UPDATE SET
         status = EXCLUDED.status, attempts = EXCLUDED.attempts, first_attempt_at = EXCLUDED.first_attempt_at,
         attempted_at = EXCLUDED.attempted_at, next_attempt_at = EXCLUDED.next_attempt_at,
         response_status = EXCLUDED.response_status, duration_ms = EXCLUDED.duration_ms,
-        response_body = EXCLUDED.response_body, error = EXCLUDED.error
+        response_body = EXCLUDED.response_body, error = EXCLUDED.error, failure = EXCLUDED.failure
 """
 #: for `prune`
 PRUNE = """
@@ -193,7 +219,7 @@ class WebhookStore:
             row = await connection.fetchrow(
                 _INSERT, *webhook.values(), sealed.key_id, sealed.wrapped_key, sealed.sealed
             )
-        return _webhook(row)
+        return webhook_of(row)
 
     async def callback(self, organization_id: UUID, client_id: UUID, url: str) -> UUID | None:
         """The webhook of a client's callback URL; None if the URL is not registered."""
@@ -205,7 +231,7 @@ class WebhookStore:
         """The callbacks of a client, or of all clients of the organization, with their secrets."""
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_CALLBACKS, organization_id, client_id)
-        return [self._claimed(row) for row in rows]
+        return [claimed_of(self._vault, row) for row in rows]
 
     async def drop_callbacks(self, organization_id: UUID, client_id: UUID, kept: Sequence[str]) -> None:
         """Delete the callbacks of a client whose URL is not in `kept`."""
@@ -245,7 +271,7 @@ class WebhookStore:
         where.add("status = 'disabled' AND status_reason IS DISTINCT FROM {}", disabled_except)
         query = _LIST.format(conditions=where.text, limit=where.argument(limit))
         async with self._database.tenant(organization_id) as connection:
-            return [_webhook(row) for row in await connection.fetch(query, *where.arguments)]
+            return [webhook_of(row) for row in await connection.fetch(query, *where.arguments)]
 
     async def update(
         self,
@@ -307,7 +333,7 @@ class WebhookStore:
         where.add("event_id < {}", before)
         query = _DELIVERIES.format(conditions=where.text, limit=where.argument(limit))
         async with self._database.tenant(webhook.organization_id) as connection:
-            return [_delivery(row) for row in await connection.fetch(query, *where.arguments)]
+            return [delivery_of(row) for row in await connection.fetch(query, *where.arguments)]
 
     async def secrets(self, webhook: Webhook) -> Sequence[str]:
         """The signing secrets, the current one first; raises NotFound."""
@@ -315,7 +341,7 @@ class WebhookStore:
             row = await connection.fetchrow(_OPEN, webhook.organization_id, webhook.id)
         if row is None:
             raise NotFound("there is no such webhook")
-        return self._opened(webhook, row)
+        return _opened(self._vault, webhook, row)
 
     async def rotate(self, webhook: Webhook, secret: str, overlap: float) -> datetime:
         """Sign with this secret, and for `overlap` seconds also with the previous one; returns when that ends."""
@@ -335,7 +361,12 @@ class WebhookStore:
         in_progress = msgspec.json.encode({str(organization): count for organization, count in busy.items()}).decode()
         async with self._database.system() as connection:
             rows = await connection.fetch(_CLAIM, worker, lease, turns, in_progress, sum(busy.values()))
-        return [self._claimed(row) for row in rows]
+        return [claimed_of(self._vault, row) for row in rows]
+
+    async def skip(self) -> int:
+        """Let webhooks pass by the events that they do not select; returns their number."""
+        async with self._database.system() as connection:
+            return int((await connection.execute(_SKIP)).rpartition(" ")[2])
 
     async def subscribed(self) -> set[str]:
         """The organizations that have an active webhook."""
@@ -360,7 +391,7 @@ class WebhookStore:
     async def pending(self, webhook: Webhook) -> Sequence[Delivery]:
         """Pending deliveries, oldest event first."""
         async with self._database.system() as connection:
-            return [_delivery(row) for row in await connection.fetch(_PENDING, webhook.id)]
+            return [delivery_of(row) for row in await connection.fetch(_PENDING, webhook.id)]
 
     async def finish(self, webhook: Webhook, result: TurnResult) -> bool:
         """Store the result of a turn and end its lease; false, and nothing is stored, if the lease was lost."""
@@ -384,22 +415,25 @@ class WebhookStore:
                 await _add_disabled(connection, webhook, result.disabled_because)
         return True
 
-    def _claimed(self, row: Any) -> ClaimedWebhook:
-        webhook = _webhook(row)
-        return ClaimedWebhook(webhook, self._opened(webhook, row))
-
-    def _opened(self, webhook: Webhook, row: Any) -> Sequence[str]:
-        sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
-        values = self._vault.open(sealed, binding(webhook.organization_id, webhook.id))
-        is_overlapping = webhook.previous_until is not None and webhook.previous_until > CLOCK.now()
-        return [values["current"], *([values["previous"]] if is_overlapping and "previous" in values else [])]
-
     async def _one(self, query: str, organization_id: UUID, *arguments: object) -> Webhook:
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(query, organization_id, *arguments)
         if row is None:
             raise NotFound("there is no such webhook")
-        return _webhook(row)
+        return webhook_of(row)
+
+
+def claimed_of(vault: Vault, row: Any) -> ClaimedWebhook:
+    """The webhook of a row with `COLUMNS` and `SEALED`, with its secrets."""
+    webhook = webhook_of(row)
+    return ClaimedWebhook(webhook, _opened(vault, webhook, row))
+
+
+def _opened(vault: Vault, webhook: Webhook, row: Any) -> Sequence[str]:
+    sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
+    values = vault.open(sealed, binding(webhook.organization_id, webhook.id))
+    is_overlapping = webhook.previous_until is not None and webhook.previous_until > CLOCK.now()
+    return [values["current"], *([values["previous"]] if is_overlapping and "previous" in values else [])]
 
 
 async def _add_disabled(connection: Connection, webhook: Webhook, reason: str) -> None:
@@ -407,11 +441,13 @@ async def _add_disabled(connection: Connection, webhook: Webhook, reason: str) -
     await add_event(connection, webhook.organization_id, EventType.WEBHOOK_DISABLED, data)
 
 
-def _webhook(row: Any) -> Webhook:
+def webhook_of(row: Any) -> Webhook:
+    """The webhook of a row with `COLUMNS`."""
     return msgspec.convert({name: row[name] for name in _MEMBERS}, Webhook)
 
 
-def _delivery(row: Any) -> Delivery:
+def delivery_of(row: Any) -> Delivery:
+    """The delivery of a row with `DELIVERY`."""
     members = {**row, "event": msgspec.json.decode(row["event"], type=Event)}
     return msgspec.convert(members, Delivery)
 

@@ -19,6 +19,23 @@ from gateway.events.retries import hold_pause, is_given_up, retry_pause
 
 #: a response with this status disables the webhook
 GONE = 410
+#: responses with which the receiver of a subscription refuses one event for good (SEP-3415)
+_REFUSES_EVENT = frozenset({GONE, 413})
+#: seconds for which a delivery to a subscription is retried, and after which failing deliveries are suspended
+_SUBSCRIPTION_RETRIES, _SUBSCRIPTION_FAILING = 900.0, 3600.0
+
+
+class DeliveryRules(msgspec.Struct, frozen=True, kw_only=True):
+    """When the gateway gives up a delivery, and when it disables the webhook."""
+
+    #: seconds for which a delivery is retried
+    retry_seconds: float
+    #: seconds without a success after which the webhook is disabled
+    failing_seconds: float
+    #: statuses after which a delivery is not retried
+    refuses_event: Collection[int] = frozenset()
+    #: statuses that disable the webhook
+    disables: Collection[int] = frozenset({GONE})
 
 
 class Webhook(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +65,21 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
     failing_since: datetime | None
     fence: int
+    #: the id of a subscription of the Model Context Protocol, which decides the form of deliveries; None without one
+    subscription_id: str | None
+    #: when a subscription expires; None for never
+    expires_at: datetime | None
+
+    def rules(self, retry_seconds: float) -> DeliveryRules:
+        """The rules for its deliveries; `retry_seconds` are those of webhooks."""
+        if self.subscription_id is None:
+            return DeliveryRules(retry_seconds=retry_seconds, failing_seconds=retry_seconds)
+        return DeliveryRules(
+            retry_seconds=_SUBSCRIPTION_RETRIES,
+            failing_seconds=_SUBSCRIPTION_FAILING,
+            refuses_event=_REFUSES_EVENT,
+            disables=frozenset(),
+        )
 
     @property
     def filter(self) -> EventFilter:
@@ -83,6 +115,8 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
             description=self.description,
             failing_since=self.failing_since,
             is_callback=self.is_callback,
+            subscription_id=self.subscription_id,
+            expires_at=self.expires_at,
         )
 
     @staticmethod
@@ -105,6 +139,8 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     duration_ms: int | None = None
     response_body: str | None = None
     error: str | None = None
+    #: the category of the failure
+    failure: str | None = None
 
     def view(self, webhook_id: UUID) -> DeliveryView:
         """The delivery to a webhook as callers see it."""
@@ -131,6 +167,8 @@ class DeliveryAttempt(msgspec.Struct, frozen=True, kw_only=True):
     status: int | None = None
     body: str | None = None
     error: str | None = None
+    #: `timeout`, `tls_error`, `connection_refused` (for any other failure to connect), `http_4xx` or `http_5xx`
+    failure: str | None = None
     #: seconds that the receiver asked to wait
     retry_after: float | None = None
 
@@ -182,18 +220,19 @@ def is_due(lane: Sequence[Delivery], now: datetime) -> bool:
     return due_at is None or due_at <= now
 
 
-def attempted(delivery: Delivery, attempt: DeliveryAttempt, retry_seconds: float) -> Delivery:
+def attempted(delivery: Delivery, attempt: DeliveryAttempt, rules: DeliveryRules) -> Delivery:
     """The delivery after an attempt; a failed one is due again later, or given up."""
     first_attempt_at = delivery.first_attempt_at or attempt.at
     attempts = delivery.attempts + 1
     status, next_attempt_at = DeliveryStatus.SUCCEEDED, None
-    if not attempt.is_success and is_given_up(first_attempt_at, attempt.at, retry_seconds):
+    is_over = attempt.status in rules.refuses_event or is_given_up(first_attempt_at, attempt.at, rules.retry_seconds)
+    if not attempt.is_success and is_over:
         status = DeliveryStatus.FAILED
     elif not attempt.is_success:
         status = DeliveryStatus.PENDING
         pause = attempt.retry_after if attempt.retry_after is not None else retry_pause(attempts)
         # The last attempt is made when the time for retries is over.
-        last_attempt_at = first_attempt_at + timedelta(seconds=retry_seconds)
+        last_attempt_at = first_attempt_at + timedelta(seconds=rules.retry_seconds)
         next_attempt_at = min(attempt.at + timedelta(seconds=pause), last_attempt_at)
     return msgspec.structs.replace(
         delivery,
@@ -206,6 +245,7 @@ def attempted(delivery: Delivery, attempt: DeliveryAttempt, retry_seconds: float
         duration_ms=attempt.duration_ms,
         response_body=attempt.body,
         error=attempt.error,
+        failure=attempt.failure,
     )
 
 
@@ -217,7 +257,7 @@ def turn_result(
     attempts: Sequence[DeliveryAttempt],
     position: int,
     now: datetime,
-    retry_seconds: float,
+    rules: DeliveryRules,
 ) -> TurnResult:
     """The result of a turn.
 
@@ -231,9 +271,9 @@ def turn_result(
         hold = hold_pause(failures)
     asked = [attempt.retry_after for attempt in attempts if attempt.status in (429, 503) and attempt.retry_after]
     because = None
-    if any(attempt.status == GONE for attempt in attempts):
+    if any(attempt.status in rules.disables for attempt in attempts):
         because = "the receiver answered 410 Gone"
-    elif failing_since is not None and is_given_up(failing_since, now, retry_seconds):
+    elif failing_since is not None and is_given_up(failing_since, now, rules.failing_seconds):
         because = f"no delivery has succeeded since {failing_since:%Y-%m-%d %H:%M} UTC"
     return TurnResult(
         deliveries=[delivery for lane in lanes for delivery in _changed(lane, stored, done, now)],

@@ -15,6 +15,7 @@ from gateway.context_store.notices.store import PRUNE as PRUNE_NOTICES
 from gateway.context_store.notices.store import PRUNE_CHANGES
 from gateway.events.pruning import prune_events
 from gateway.events.store import PRUNE as PRUNE_DELIVERIES
+from gateway.events.subscription_store import PRUNE as PRUNE_SUBSCRIPTIONS
 from gateway.foundation.db.pruning import prune
 from gateway.jobs.pruning import prune_jobs
 from gateway.operations.uploads.store import PRUNE as PRUNE_UPLOADS
@@ -37,6 +38,7 @@ def prunings(services: Services) -> Sequence[tuple[str, float, Callable[[], Awai
             partial(prune_request_log, database, settings.request_log_retention, settings.request_log_rows),
         ),
         ("webhook delivery pruning", 60, partial(prune, database, PRUNE_DELIVERIES)),
+        ("subscription pruning", 60, partial(prune, database, PRUNE_SUBSCRIPTIONS)),
         ("notice pruning", 60, partial(prune, database, PRUNE_NOTICES)),
         ("noticed change pruning", 300, partial(prune, database, PRUNE_CHANGES)),
         ("usage pruning", 600, partial(prune, database, PRUNE_USAGE)),

@@ -7,6 +7,7 @@ Jobs and records beside the same without events, in turns; deliveries by one wor
 
 import asyncio
 import os
+import random
 import re
 import shutil
 import statistics
@@ -24,10 +25,11 @@ import asyncpg
 import msgspec
 from yarl import URL
 
+from gateway.access.identity.model import Client
 from gateway.access.identity.store import IdentityStore
 from gateway.context_store import entities, records
 from gateway.context_store.layout import Layout
-from gateway.contract.events import NewWebhook
+from gateway.contract.events import EventType, NewWebhook
 from gateway.contract.jobs import JobStatus
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.events.deliverer import Deliverer
@@ -38,6 +40,8 @@ from gateway.events.sender import Sender
 from gateway.events.service import stored_members
 from gateway.events.signing import new_secret
 from gateway.events.store import WebhookStore
+from gateway.events.subscription import NewSubscription
+from gateway.events.subscription_store import SubscriptionStore
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.db.migrate import migrate
 from gateway.foundation.db.notifications import NotificationListener
@@ -85,6 +89,7 @@ async def run(quick: bool) -> Report:
         async with receiving() as receiver:
             report.figures.append(await _one_by_one(opened, receiver, 50))
             report.figures.append(await _notices(receiver, 10 if quick else 40))
+            report.figures.append(await _among_many(opened, receiver, *((1000, 20) if quick else (10_000, 50))))
             report.figures.append(await _beside_dead_ones(opened, receiver, *((200, 10) if quick else (1000, 50))))
     return report
 
@@ -191,6 +196,7 @@ async def _delivering(opened: Bench, receiver: Receiver) -> AsyncIterator[Webhoo
 
         deliverer = Deliverer(
             store=store,
+            subscriptions=SubscriptionStore(opened.database, VAULT),
             feed=Feed(opened.database),
             sender=Sender(transport),
             worker="bench",
@@ -256,6 +262,48 @@ async def _notices(receiver: Receiver, changes: int) -> Figure:
     return Figure(
         "notice → record read → receiver, p50 (beside its bound)", statistics.median(took) * 1000, 1000, "ms", at_most=1
     )
+
+
+async def _among_many(opened: Bench, receiver: Receiver, subscriptions: int, changes: int) -> Figure:
+    """One change after the other, which one of many subscriptions of hosts selects, until its receiver has it."""
+    caller = Client(
+        id=uuid4(), name="c", organization_ids=frozenset({opened.organization_id}), scopes=frozenset({"read"})
+    )
+    await opened.owner.execute("INSERT INTO clients (id, name, secret_hashes) VALUES ($1, 'c', '{}')", caller.id)
+    await opened.owner.execute("INSERT INTO client_organizations VALUES ($1, $2)", caller.id, opened.organization_id)
+    store, connectors, took = SubscriptionStore(opened.database, VAULT), [uuid4() for _ in range(subscriptions)], []
+    async with _delivering(opened, receiver):
+        position = (await Feed(opened.database).read(opened.organization_id, EventFilter(), None, 1)).latest_id
+        for part in (connectors[at : at + 50] for at in range(0, subscriptions, 50)):
+            await asyncio.gather(
+                *(
+                    store.create(
+                        caller.caller(None),
+                        f"sub_{each.hex}",
+                        NewSubscription(
+                            type=EventType.RECORD_UPDATED,
+                            arguments={},
+                            connector_id=each,
+                            entity=None,
+                            url=f"{receiver.url}/among-many",
+                            secret=new_secret(),
+                            after=None,
+                            max_age=None,
+                            lifetime=None,
+                        ),
+                        position,
+                    )
+                    for each in part
+                )
+            )
+        for number, each in enumerate(random.Random(7).sample(connectors, changes)):
+            started = time.perf_counter()
+            async with opened.database.tenant(opened.organization_id) as connection:
+                await add_record_events(connection, opened.organization_id, each, "tickets", updated=["1"])
+            await eventually(lambda number=number: len(receiver.received["/among-many"]) > number, within=120)
+            took.append(time.perf_counter() - started)
+    name = f"change → receiver among {subscriptions:,} subscriptions of agents' hosts, p50 (beside its bound)"
+    return Figure(name, statistics.median(took) * 1000, 1000, "ms", at_most=1)
 
 
 async def _beside_dead_ones(opened: Bench, receiver: Receiver, subscriptions: int, dead: int) -> Figure:

@@ -26,6 +26,7 @@ from gateway.events.recording import add_event, add_record_events
 from gateway.events.sender import Sender
 from gateway.events.service import WebhookService
 from gateway.events.store import MAX_PENDING, WebhookStore
+from gateway.events.subscription_store import SubscriptionStore
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.db.notifications import NotificationListener
 from gateway.foundation.vault.vault import Vault
@@ -97,6 +98,7 @@ def deliverer(database, store, feed, sender):
     def new(name: str = "here") -> Deliverer:
         return Deliverer(
             store=store,
+            subscriptions=SubscriptionStore(database, VAULT),
             feed=feed,
             sender=sender,
             worker=name,

@@ -16,7 +16,7 @@ from gateway.events.recording import add_record_events
 from gateway.foundation.db.pool import Database
 from tests.events.receiver import receiving
 from tests.faults.arena import arena
-from tests.faults.receivers import Deliveries, ids_at, subscribe_unreliable
+from tests.faults.receivers import Deliveries, ids_at, subscribe_host, subscribe_unreliable
 from tests.faults.strikes import PATIENCE, kill_in_turn
 from tests.harness.caller import Api
 from tests.harness.clients import new_client_in
@@ -41,7 +41,7 @@ class Outcome:
     def table(self) -> str:
         """The report as lines of text."""
         rows = {
-            "changes": f"2 × {self.changes:,}, each to 2 receivers, and to one that answers 410",
+            "changes": f"2 × {self.changes:,}, each to 2 webhooks, an agent's host, and one that answers 410",
             "kills": ", ".join(f"{count} {name}" for name, count in sorted(self.kills.items())),
             **self.deliveries.rows,
             "took": f"{self.seconds:.0f} s",
@@ -55,14 +55,16 @@ class Outcome:
 
 
 async def storm(changes: int, kills: int) -> Outcome:
-    """Changes of each of two organizations, delivered to two receivers each by two workers of which one is killed."""
+    """Changes of each of two organizations, delivered to three receivers each by two workers of which one is killed."""
     outcome, paths = Outcome(changes), list[str]()
     async with receiving() as receiver, arena(workers=2, GATEWAY_WEBHOOK_ORIGINS=receiver.url) as gateway:
         url = gateway.stores.postgres.url
         clients = {"ours": gateway.api_client, "theirs": await new_client_in(url)}
         for seed, (name, client) in enumerate(clients.items()):
-            async with Api.of(gateway.url_of(gateway.front_ends[0]), client.id, client.secret) as api:
+            front_end = gateway.url_of(gateway.front_ends[0])
+            async with Api.of(front_end, client.id, client.secret) as api:
                 paths += await subscribe_unreliable(api, receiver, outcome.deliveries, name, seed)
+                paths.append(await subscribe_host(api, front_end, receiver, outcome.deliveries, name))
         started = time.monotonic()
         async with Database.open(url, size=8) as database, asyncio.TaskGroup() as group:
             for name, client in clients.items():

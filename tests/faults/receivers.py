@@ -3,18 +3,23 @@
 import asyncio
 import random
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Collection
+from collections.abc import Awaitable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import aiohttp
 from aiohttp import web
 
 from gateway.events.sender import TIMEOUT
+from gateway.events.signing import new_secret
+from tests.agents.mcp.conftest import Raw
 from tests.events.receiver import Receiver
 from tests.harness.caller import Api
 
 #: of the first attempts of an event: the shares that are answered 500, 429, and later than a sender waits
 _FAILED, _LIMITED, _LATE = 1 / 20, 1 / 400, 1 / 10_000
+#: the share that the receiver of an agent's host answers 500
+_FAILED_OF_HOST = 3 / 10
 
 
 @dataclass
@@ -49,37 +54,40 @@ class Deliveries:
 
     def judge(self, receiver: Receiver, path: str, *, expected: int, records: Collection[str]) -> None:
         """Add what arrived at a path, where so many events of these records were expected."""
-        events = receiver.received[path]
+        events = [event for event in receiver.received[path] if "data" in event]
         first: dict[str, list[int]] = defaultdict(list)
         seen: set[int] = set()
         for event in events:
-            if event["id"] not in seen:
-                first[event["data"]["record_id"]].append(event["id"])
-            seen.add(event["id"])
+            if id_of(event) not in seen:
+                first[event["data"]["record_id"]].append(id_of(event))
+            seen.add(id_of(event))
         self.received += len(events)
         self.repeated += len(events) - len(seen)
         self.missing += expected - len(seen)
         self.out_of_order += sum(ids != sorted(ids) for ids in first.values())
         self.foreign += len(first.keys() - set(records))
-        webhooks = {each.rpartition("_")[0] for each in receiver.ids[path]}
+        webhooks = {each.rpartition("_")[0] for each in receiver.ids[path] if "verification" not in each}
         self.ids_of_one_event = max(self.ids_of_one_event, len(webhooks))
 
 
 class Unreliable:
     """A receiver that fails at random, and accepts each event in the end."""
 
-    def __init__(self, deliveries: Deliveries, seed: int) -> None:
+    def __init__(self, deliveries: Deliveries, seed: int, failed: float = _FAILED) -> None:
         self._deliveries = deliveries
         self._random = random.Random(seed)
+        self._failed = failed
         self._tried: Counter[int] = Counter()
 
     def __call__(self, event: dict[str, Any]) -> "web.Response | Awaitable[web.Response]":
-        self._tried[event["id"]] += 1
-        draw = self._random.random() if self._tried[event["id"]] == 1 else 1.0
-        if _FAILED + _LIMITED <= draw < _FAILED + _LIMITED + _LATE:
+        if event.get("type") == "verification":
+            return web.json_response({"challenge": event["challenge"]})
+        self._tried[id_of(event)] += 1
+        draw = self._random.random() if self._tried[id_of(event)] == 1 else 1.0
+        if self._failed + _LIMITED <= draw < self._failed + _LIMITED + _LATE:
             self._deliveries.timeouts += 1
             return self._late()
-        status = 500 if draw < _FAILED else 429 if draw < _FAILED + _LIMITED else 204
+        status = 500 if draw < self._failed else 429 if draw < self._failed + _LIMITED else 204
         self._deliveries.answers[status] += 1
         return web.Response(status=status, headers={"Retry-After": "1"} if status == 429 else {})
 
@@ -106,6 +114,24 @@ async def subscribe_unreliable(api: Api, receiver: Receiver, deliveries: Deliver
     return paths
 
 
+async def subscribe_host(api: Api, base_url: str, receiver: Receiver, deliveries: Deliveries, name: str) -> str:
+    """The path of a host's receiver, which subscribes to updates of records and takes each of them in the end."""
+    path, secret = f"/{name}/host", new_secret()
+    receiver.answers[path], receiver.secrets[path] = Unreliable(deliveries, 0, _FAILED_OF_HOST), secret
+    delivery = {"mode": "webhook", "url": receiver.url + path, "secret": secret}
+    async with aiohttp.ClientSession(headers=api.headers) as session:
+        answer = await Raw(session, f"{base_url}/mcp")(
+            "events/subscribe", {"name": "record.updated", "delivery": delivery}
+        )
+    assert answer.result["id"]
+    return path
+
+
+def id_of(event: Mapping[str, Any]) -> int:
+    """The id of an event in either form of deliveries."""
+    return int(event["id"] if "id" in event else event["eventId"])
+
+
 def ids_at(receiver: Receiver, path: str) -> set[int]:
     """The events that a path has taken."""
-    return {event["id"] for event in receiver.received[path]}
+    return {id_of(event) for event in receiver.received[path] if "data" in event}

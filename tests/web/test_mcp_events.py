@@ -56,7 +56,7 @@ async def test_the_server_declares_the_extension_and_lists_its_event_types(mcp):
     assert [each["name"] for each in listed["events"]] == list(EventType)
     assert listed["resultType"] == "complete"
     record = next(each for each in listed["events"] if each["name"] == "record.updated")
-    assert record["delivery"] == ["poll", "push"]
+    assert record["delivery"] == ["poll", "push", "webhook"]
     assert set(record["inputSchema"]["properties"]) == {"connector_id", "entity"}
     assert set(record["payloadSchema"]["properties"]) == {"connector_id", "entity", "record_id"}
 
@@ -132,10 +132,6 @@ async def test_a_cursor_of_deleted_events_continues_at_the_oldest_event(front, m
 @pytest.mark.parametrize("method", ["events/poll", "events/stream"])
 async def test_a_subscription_that_is_not_valid_is_an_error_and_no_stream(mcp, method, params, code):
     assert (await mcp(method, params)).code == code
-
-
-async def test_webhooks_of_the_protocol_are_not_offered(mcp):
-    assert (await mcp("events/subscribe", CREATED)).code == -32601
 
 
 async def test_a_client_without_the_scope_is_forbidden(front):

@@ -42,7 +42,8 @@ _OF_GROUPS = """
         ON groups.organization_id = group_members.organization_id AND groups.name = group_members.group_name
     WHERE group_members.client_id = clients.id
 """
-_SCOPES = f"clients.scopes || ARRAY(SELECT unnest(groups.scopes) {_OF_GROUPS})"
+#: the scopes that a client has by itself or by its groups
+SCOPES = f"clients.scopes || ARRAY(SELECT unnest(groups.scopes) {_OF_GROUPS})"
 #: the workspaces that a client may see by itself or by its groups; null for all
 WORKSPACES = f"""
     CASE WHEN clients.workspaces IS NOT NULL AND NOT EXISTS (SELECT {_OF_GROUPS} AND groups.workspaces IS NULL)
@@ -50,7 +51,7 @@ WORKSPACES = f"""
 """
 # Disabled organizations are left out, so that no token is valid for them.
 _CLIENTS = f"""
-    SELECT clients.id, clients.name, clients.secret_hashes, {_SCOPES} AS scopes, clients.redirect_urls,
+    SELECT clients.id, clients.name, clients.secret_hashes, {SCOPES} AS scopes, clients.redirect_urls,
            clients.created_at, clients.disabled_at, {WORKSPACES} AS workspaces,
            EXISTS (SELECT FROM people WHERE people.client_id = clients.id) AS is_person,
            COALESCE(array_agg(organizations.id) FILTER (WHERE organizations.id IS NOT NULL), '{{}}') AS organization_ids

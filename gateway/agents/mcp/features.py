@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import jsonschema_rs
+import msgspec
 
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.results import Result
@@ -130,8 +131,18 @@ class EventSubscription:
     max_age_ms: int | None
 
 
+@dataclass(frozen=True)
+class WebhookDelivery:
+    """The receiver of a subscription by webhook, which the client names."""
+
+    url: str
+    secret: str
+    #: the suggested lifetime in milliseconds: None for no expiry, UNSET for the server's default
+    ttl_ms: int | msgspec.UnsetType | None
+
+
 class Events(Protocol):
-    """Events that clients poll or stream."""
+    """Events that clients poll or stream, or that a receiver gets by webhook."""
 
     async def listed(self, context: Context) -> Sequence[Mapping[str, Any]]:
         """The event types."""
@@ -141,6 +152,12 @@ class Events(Protocol):
 
     def stream(self, context: Context, subscription: EventSubscription) -> AsyncGenerator[dict[str, Any], None]:
         """Notifications until the server stops. The first is `notifications/events/active`; raises RpcError before."""
+
+    async def subscribe(self, context: Context, subscription: EventSubscription, delivery: WebhookDelivery) -> Result:
+        """`{id, refreshBefore, cursor, truncated, deliveryStatus?}`; raises RpcError."""
+
+    async def unsubscribe(self, context: Context, subscription: EventSubscription, url: str) -> None:
+        """End a subscription by webhook; raises RpcError."""
 
 
 class Skills(Protocol):

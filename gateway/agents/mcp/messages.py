@@ -16,11 +16,11 @@ VERSIONS = (LATEST_MODERN_VERSION, "2025-11-25", "2025-06-18", "2025-03-26")
 HANDSHAKE_VERSIONS = tuple(version for version in VERSIONS if version not in MODERN_PROTOCOL_VERSIONS)
 #: the extension for calls that continue in the background
 TASKS = "io.modelcontextprotocol/tasks"
-#: the extension for events that clients poll or stream (SEP-3415), and its error codes
+#: the extension for events (SEP-3415), and its error codes
 EVENTS = "io.modelcontextprotocol/events"
 #: the extension for Agent Skills (SEP-2640)
 SKILLS = "io.modelcontextprotocol/skills"
-NOT_FOUND, FORBIDDEN = -32023, -32024
+NOT_FOUND, FORBIDDEN, RESOURCE_EXHAUSTED, UNSUPPORTED, CALLBACK_ENDPOINT = -32023, -32024, -32025, -32026, -32027
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 
 #: JSON-RPC error code → HTTP status; all others are sent with 200

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from typing import Any
 
 import mcp_types as types
+import msgspec
 from mcp_types.methods import CLIENT_REQUESTS, validate_client_request
 from pydantic import ValidationError
 
@@ -22,6 +23,7 @@ from gateway.agents.mcp.features import (
     Subscriptions,
     Tasks,
     Tools,
+    WebhookDelivery,
 )
 from gateway.agents.mcp.messages import (
     EVENTS,
@@ -29,6 +31,7 @@ from gateway.agents.mcp.messages import (
     SKILLS,
     SUBSCRIPTION_ID,
     TASKS,
+    UNSUPPORTED,
     VERSIONS,
     RefusedRequest,
     RpcError,
@@ -118,6 +121,8 @@ class Server:
                 "events/list": self._list_events,
                 "events/poll": self._poll_events,
                 "events/stream": self._stream_events,
+                "events/subscribe": self._subscribe_to_events,
+                "events/unsubscribe": self._unsubscribe_from_events,
             }
         if self._skills:
             methods |= {"skills/list": self._list_skills, "skills/get": self._get_skill}
@@ -301,6 +306,25 @@ class Server:
         await _send_all(context, self._events.stream(context, _subscription(context)), meta)
         return {"_meta": meta}
 
+    async def _subscribe_to_events(self, context: Context) -> Result:
+        assert self._events
+        receiver = _receiver(context)
+        secret = receiver.get("secret")
+        if not isinstance(secret, str):
+            raise invalid_params("delivery.secret must be a string: whsec_ and base64")
+        if receiver.get("mode", "webhook") != "webhook":
+            raise RpcError(
+                UNSUPPORTED, "Unsupported", {"feature": "deliveryMode", "value": str(receiver["mode"])[:100]}
+            )
+        has_ttl = "ttlMs" in context.message.params
+        delivery = WebhookDelivery(receiver["url"], secret, _count(context, "ttlMs", 0) if has_ttl else msgspec.UNSET)
+        return await self._events.subscribe(context, _subscription(context), delivery)
+
+    async def _unsubscribe_from_events(self, context: Context) -> Result:
+        assert self._events
+        await self._events.unsubscribe(context, _subscription(context), _receiver(context)["url"])
+        return {}
+
     # --- skills ---
 
     async def _list_skills(self, context: Context) -> Result:
@@ -356,6 +380,14 @@ def _subscription(context: Context) -> EventSubscription:
     if not isinstance(arguments, Mapping | None):
         raise invalid_params("arguments must be an object")
     return EventSubscription(name, arguments or {}, cursor, _count(context, "maxAgeMs", 0))
+
+
+def _receiver(context: Context) -> Mapping[str, Any]:
+    """The `delivery` of a request, with its URL; raises RpcError."""
+    delivery = context.message.params.get("delivery")
+    if not isinstance(delivery, Mapping) or not isinstance(delivery.get("url"), str):
+        raise invalid_params("delivery must be an object with the url of the receiver")
+    return delivery
 
 
 def _count(context: Context, name: str, least: int) -> int | None:

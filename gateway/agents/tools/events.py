@@ -1,4 +1,4 @@
-"""The organization's events for clients that poll or stream them."""
+"""The organization's events for clients that poll or stream them, or subscribe a receiver to them."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -11,11 +11,35 @@ from uuid import UUID
 import jsonschema_rs
 
 from gateway.agents.mcp.context import Context
-from gateway.agents.mcp.features import EventSubscription
-from gateway.agents.mcp.messages import FORBIDDEN, NOT_FOUND, RpcError, invalid_params, notification
+from gateway.agents.mcp.features import EventSubscription, WebhookDelivery
+from gateway.agents.mcp.messages import (
+    CALLBACK_ENDPOINT,
+    FORBIDDEN,
+    NOT_FOUND,
+    RESOURCE_EXHAUSTED,
+    RpcError,
+    invalid_params,
+    notification,
+)
 from gateway.agents.mcp.results import Result
 from gateway.contract.events import EventPage, EventSelection, EventType, EventView
-from gateway.errors import CursorExpired, InsufficientScope, NotFound, Unauthorized, Unavailable
+from gateway.errors import (
+    Conflict,
+    CursorExpired,
+    InsufficientScope,
+    NotFound,
+    RateLimited,
+    Unauthorized,
+    Unavailable,
+)
+from gateway.events.subscription import (
+    MAX_SUBSCRIPTIONS,
+    NewSubscription,
+    ReceiverUnverified,
+    SubscriptionState,
+    granted_lifetime,
+    occurrence,
+)
 from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.schema_errors import first_errors
 
@@ -27,6 +51,8 @@ _NEXT_POLL = 5000
 _HEARTBEAT = 25.0
 #: seconds until the next attempt while PostgreSQL is unavailable
 _RETRY_INTERVAL = 1.0
+#: milliseconds of the longest `maxAgeMs`, 31 years
+_MAX_AGE = 10**12
 
 _TEXT = {"type": "string"}
 _NULLABLE = {"type": ["string", "null"]}
@@ -89,6 +115,12 @@ class EventsBackend(Protocol):
     ) -> AsyncGenerator[EventPage, None]:
         """Pages as events occur; an empty page after `seconds` without events."""
 
+    async def subscribe(self, caller: Any, new: NewSubscription) -> SubscriptionState:
+        """Subscribe a receiver, or refresh its subscription; raises the errors of `SubscriptionService.subscribe`."""
+
+    async def unsubscribe(self, caller: Any, type_: str, arguments: Mapping[str, str], url: str) -> None:
+        """End a subscription; raises InsufficientScope and NotFound."""
+
 
 @dataclass(frozen=True)
 class _CheckedSubscription:
@@ -144,7 +176,7 @@ class FeedEvents:
                         for event in page.data:
                             if not checked.is_too_old(event):
                                 cursor = {"cursor": str(event.id)}
-                                yield notification("notifications/events/event", _occurrence(event) | cursor)
+                                yield notification("notifications/events/event", occurrence(event) | cursor)
                         after = int(page.next_cursor)
                         if not page.data:
                             yield notification("notifications/events/heartbeat", {"cursor": str(after)})
@@ -161,6 +193,45 @@ class FeedEvents:
                 document = {"code": -32603, "message": error.title, "data": {"reason": error.detail}}
                 yield notification("notifications/events/error", {"error": document})
                 await asyncio.sleep(_RETRY_INTERVAL)
+
+    async def subscribe(self, context: Context, subscription: EventSubscription, delivery: WebhookDelivery) -> Result:
+        """Subscribe a receiver to an event type, or refresh its subscription; raises RpcError."""
+        checked, age = _checked(subscription), subscription.max_age_ms
+        [type_] = checked.selection.types or ()
+        new = NewSubscription(
+            type=EventType(type_),
+            arguments=dict(subscription.arguments),
+            connector_id=checked.selection.connector_id,
+            entity=checked.selection.entity,
+            url=delivery.url,
+            secret=delivery.secret,
+            after=checked.after,
+            max_age=None if age is None else min(age, _MAX_AGE) / 1000,
+            lifetime=granted_lifetime(delivery.ttl_ms),
+        )
+        try:
+            return _subscribed(await self._backend.subscribe(context.caller, new))
+        except InsufficientScope as error:
+            raise RpcError(FORBIDDEN, "Forbidden", {"reason": error.detail}) from error
+        except ReceiverUnverified as error:
+            raise RpcError(CALLBACK_ENDPOINT, "CallbackEndpointError", {"reason": error.reason}) from error
+        except Conflict as error:
+            limit = {"limit": "subscriptions", "max": MAX_SUBSCRIPTIONS}
+            raise RpcError(RESOURCE_EXHAUSTED, error.detail, limit) from error
+        except RateLimited as error:
+            limit = {"limit": "verifications", "retryAfterMs": (error.retry_after or 1) * 1000}
+            raise RpcError(RESOURCE_EXHAUSTED, error.detail, limit) from error
+
+    async def unsubscribe(self, context: Context, subscription: EventSubscription, url: str) -> None:
+        """End a subscription by webhook; raises RpcError."""
+        checked = _checked(subscription)
+        [type_] = checked.selection.types or ()
+        try:
+            await self._backend.unsubscribe(context.caller, type_, dict(subscription.arguments), url)
+        except InsufficientScope as error:
+            raise RpcError(FORBIDDEN, "Forbidden", {"reason": error.detail}) from error
+        except NotFound as error:
+            raise RpcError(NOT_FOUND, "NotFound", {"kind": "subscription"}) from error
 
     async def _page(self, context: Context, checked: _CheckedSubscription, limit: int) -> tuple[EventPage, int]:
         """A page of events, and the id after which it begins: after the cursor if later events have been deleted."""
@@ -181,7 +252,7 @@ def _described(type_: EventType) -> dict[str, Any]:
     return {
         "name": type_.value,
         "description": _DESCRIPTIONS[type_],
-        "delivery": ["poll", "push"],
+        "delivery": ["poll", "push", "webhook"],
         "inputSchema": _schema(group.arguments) | {"additionalProperties": False},
         "payloadSchema": _schema(group.data),
     }
@@ -202,7 +273,7 @@ def _checked(subscription: EventSubscription) -> _CheckedSubscription:
         raise invalid_params("; ".join(faults))
     floor = None
     if subscription.max_age_ms is not None:
-        floor = CLOCK.now() - timedelta(milliseconds=min(subscription.max_age_ms, 10**12))
+        floor = CLOCK.now() - timedelta(milliseconds=min(subscription.max_age_ms, _MAX_AGE))
     connector_id = arguments.get("connector_id")
     selection = EventSelection([type_], None if connector_id is None else _uuid(connector_id), arguments.get("entity"))
     return _CheckedSubscription(selection, None if subscription.cursor is None else _id(subscription.cursor), floor)
@@ -221,19 +292,33 @@ def _id(cursor: str) -> int:
     return int(cursor)
 
 
-def _occurrence(event: EventView) -> dict[str, Any]:
-    connector = {} if event.connector_id is None else {"connector_id": event.connector_id}
-    return {"eventId": str(event.id), "name": event.type, "timestamp": event.at, "data": {**event.data, **connector}}
-
-
 def _polled(events: Sequence[EventView], after: int, *, is_truncated: bool, has_more: bool) -> Result:
     return {
-        "events": [_occurrence(event) for event in events],
+        "events": [occurrence(event) for event in events],
         "cursor": str(after),
         "truncated": is_truncated,
         "hasMore": has_more,
         "nextPollMs": _NEXT_POLL,
     }
+
+
+def _subscribed(state: SubscriptionState) -> Result:
+    answer: dict[str, Any] = {
+        "id": state.id,
+        "refreshBefore": state.expires_at,
+        "cursor": str(state.cursor),
+        "truncated": state.is_truncated,
+    }
+    deliveries = state.deliveries
+    if deliveries is not None:
+        status = {
+            "active": deliveries.is_active,
+            "lastDeliveryAt": deliveries.delivered_at,
+            "lastError": deliveries.failure,
+        }
+        failing = {} if deliveries.failing_since is None else {"failedSince": deliveries.failing_since}
+        answer["deliveryStatus"] = status | failing
+    return answer
 
 
 def _active(after: int, *, is_truncated: bool) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, aclosing
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,7 @@ from gateway.contract.events import EventPage, EventSelection
 from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
 from gateway.errors import GatewayError, NotFound
+from gateway.events.subscription import NewSubscription, SubscriptionState
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
 from gateway.jobs.stored_files.blobs import read_all
@@ -249,6 +250,7 @@ class HostedEvents:
 
     def __init__(self, services: Services) -> None:
         self._events = services.events.access
+        self._subscriptions = services.events.subscriptions
 
     async def read(self, caller: HostedCaller, selection: EventSelection, after: int | None, limit: int) -> EventPage:
         caller.caller.require(Scope.READ)
@@ -260,6 +262,12 @@ class HostedEvents:
         async with aclosing(self._events.follow(caller.caller, selection, after, seconds)) as pages:
             async for page in pages:
                 yield page
+
+    async def subscribe(self, caller: HostedCaller, new: NewSubscription) -> SubscriptionState:
+        return await self._subscriptions.subscribe(caller.caller, new)
+
+    async def unsubscribe(self, caller: HostedCaller, type_: str, arguments: Mapping[str, str], url: str) -> None:
+        await self._subscriptions.unsubscribe(caller.caller, type_, arguments, url)
 
 
 def _job_id(text: str) -> UUID:

@@ -1,0 +1,208 @@
+"""Subscriptions by the Model Context Protocol in PostgreSQL: webhooks with an id that the protocol derives."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID, uuid4
+
+import msgspec
+
+from gateway.access.identity.model import Caller
+from gateway.access.identity.store import SCOPES
+from gateway.contract.events import WebhookStatus
+from gateway.events.store import COLUMNS, DELIVERY, SEALED, ClaimedWebhook, binding, claimed_of, delivery_of
+from gateway.events.subscription import NewSubscription
+from gateway.events.webhook import Delivery
+from gateway.foundation.db.pool import Database
+from gateway.foundation.vault.vault import Vault
+
+#: deliveries that are read for the state of a subscription
+_LAST = 50
+
+_LIVE = "NOT is_ending AND (expires_at IS NULL OR expires_at > now())"
+_CURSOR = """
+    COALESCE((SELECT min(event_id) - 1 FROM webhook_deliveries
+              WHERE webhook_id = webhooks.id AND webhook_deliveries.status = 'pending'), position)
+"""
+_FIND = f"""
+    SELECT {COLUMNS}, {SEALED}, {_CURSOR} AS cursor FROM webhooks
+    WHERE organization_id = $1 AND subscription_id = $2 AND {_LIVE} FOR NO KEY UPDATE
+"""
+_LAST_DELIVERIES = f"""
+    SELECT {DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND attempted_at IS NOT NULL
+    ORDER BY event_id DESC LIMIT {_LAST}
+"""
+_EXPIRES = "now() + make_interval(secs => {0})"
+# A suspended subscription goes on; workers learn of it by `updated_at`.
+_REFRESH = f"""
+    UPDATE webhooks
+    SET expires_at = {_EXPIRES.format("$2::float8")}, grant_id = (SELECT grant_id FROM tokens WHERE hash = $3),
+        workspaces = $4, status = 'active', status_reason = NULL, failures = 0, failing_since = NULL,
+        held_until = CASE WHEN status = 'active' THEN held_until ELSE '-infinity' END,
+        retry_at = CASE WHEN status = 'active' THEN retry_at ELSE now() END,
+        updated_at = CASE WHEN status = 'active' THEN updated_at ELSE clock_timestamp() END
+    WHERE id = $1
+    RETURNING expires_at
+"""
+# The time of the suspension does not count as time for retries.
+_RESUME = """
+    UPDATE webhook_deliveries
+    SET first_attempt_at = NULL, next_attempt_at = CASE WHEN next_attempt_at IS NOT NULL THEN now() END
+    WHERE webhook_id = $1 AND status = 'pending'
+"""
+_DROP_ENDED = f"DELETE FROM webhooks WHERE organization_id = $1 AND subscription_id = $2 AND NOT ({_LIVE})"
+_COUNT = f"SELECT count(*) FROM webhooks WHERE organization_id = $1 AND subscription_id IS NOT NULL AND {_LIVE}"
+_IS_VERIFIED = f"""
+    SELECT EXISTS (
+        SELECT FROM webhooks
+        WHERE organization_id = $1 AND client_id = $2 AND url = $3 AND subscription_id IS NOT NULL AND {_LIVE}
+    )
+"""
+_INSERT = f"""
+    INSERT INTO webhooks (id, organization_id, client_id, url, types, connector_id, entity, workspaces, key_id,
+                          wrapped_key, sealed, position, subscription_id, expires_at, grant_id, owner_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, {_EXPIRES.format("$14::float8")},
+            (SELECT grant_id FROM tokens WHERE hash = $15), (SELECT people.client_id FROM people WHERE client_id = $3))
+    ON CONFLICT (organization_id, subscription_id) WHERE subscription_id IS NOT NULL DO NOTHING
+    RETURNING expires_at
+"""
+# Ids grow nearly with times: the newest event that is too old ends the search.
+_BEFORE = """
+    SELECT COALESCE(max(last_id), 0) FROM (
+        SELECT last_id FROM events
+        WHERE organization_id = $1 AND last_id IS NOT NULL AND at < now() - make_interval(secs => $2)
+        ORDER BY last_id DESC LIMIT 1
+    ) AS newest
+"""
+_DELETE = "DELETE FROM webhooks WHERE organization_id = $1 AND subscription_id = $2 RETURNING id"
+_HAS_ACCESS = f"""
+    EXISTS (
+        SELECT FROM clients JOIN client_organizations ON client_organizations.client_id = clients.id
+        JOIN organizations ON organizations.id = client_organizations.organization_id
+        WHERE clients.id = ended.client_id AND clients.disabled_at IS NULL AND organizations.disabled_at IS NULL
+          AND organizations.id = ended.organization_id AND 'read' = ANY ({SCOPES})
+    ) AND (grant_id IS NULL OR EXISTS (SELECT FROM agent_grants WHERE agent_grants.id = ended.grant_id))
+"""
+# A subscription without expiry ends if its receiver has failed for as long as webhooks are retried.
+_CLAIM_ENDED = f"""
+    UPDATE webhooks SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1
+    WHERE id IN (
+        SELECT id FROM webhooks AS ended
+        WHERE subscription_id IS NOT NULL AND (lease_until IS NULL OR lease_until < now())
+          AND (is_ending OR NOT ({_HAS_ACCESS})
+               OR expires_at IS NULL AND status = 'disabled' AND failing_since < now() - make_interval(secs => $3))
+        LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED
+    )
+    RETURNING {COLUMNS}, {SEALED}
+"""
+_DELETE_ENDED = "DELETE FROM webhooks WHERE id = $1 AND fence = $2"
+#: for `prune`
+PRUNE = """
+    DELETE FROM webhooks WHERE id IN (
+        SELECT id FROM webhooks WHERE subscription_id IS NOT NULL AND expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+"""
+
+
+class RefreshedSubscription(msgspec.Struct, frozen=True, kw_only=True):
+    """A subscription as it was before it was refreshed."""
+
+    before: ClaimedWebhook
+    #: when it expires now
+    expires_at: datetime | None
+    #: events up to it are acknowledged or given up
+    cursor: int
+    #: the last deliveries that were attempted
+    last: Sequence[Delivery]
+
+
+class Created(msgspec.Struct, frozen=True):
+    """A new subscription."""
+
+    expires_at: datetime | None
+
+
+class SubscriptionStore:
+    """Subscriptions of clients, by the ids that the protocol derives."""
+
+    def __init__(self, database: Database, vault: Vault) -> None:
+        self._database = database
+        self._vault = vault
+
+    async def refresh(self, caller: Caller, id_: str, new: NewSubscription) -> RefreshedSubscription | None:
+        """Prolong a live subscription, and resume a suspended one; None if there is none."""
+        async with self._database.tenant(caller.organization_id) as connection, connection.transaction():
+            row = await connection.fetchrow(_FIND, caller.organization_id, id_)
+            if row is None:
+                return None
+            claimed = claimed_of(self._vault, row)
+            webhook_id = claimed.webhook.id
+            last = [delivery_of(each) for each in await connection.fetch(_LAST_DELIVERIES, webhook_id)]
+            if claimed.webhook.status is WebhookStatus.DISABLED:
+                await connection.execute(_RESUME, webhook_id)
+            expires_at = await connection.fetchval(
+                _REFRESH, webhook_id, new.lifetime, caller.client.token_hash, _workspaces(caller)
+            )
+        return RefreshedSubscription(before=claimed, expires_at=expires_at, cursor=row["cursor"], last=last)
+
+    async def is_verified(self, caller: Caller, url: str) -> bool:
+        """Whether the client has a live subscription with this receiver, so that it was verified."""
+        async with self._database.tenant(caller.organization_id) as connection:
+            return bool(await connection.fetchval(_IS_VERIFIED, caller.organization_id, caller.client_id, url))
+
+    async def count(self, organization_id: UUID) -> int:
+        async with self._database.tenant(organization_id) as connection:
+            return int(await connection.fetchval(_COUNT, organization_id))
+
+    async def last_before(self, organization_id: UUID, age: float) -> int:
+        """The id of the newest event that is older than `age` seconds; 0 without one."""
+        async with self._database.tenant(organization_id) as connection:
+            return int(await connection.fetchval(_BEFORE, organization_id, age))
+
+    async def create(self, caller: Caller, id_: str, new: NewSubscription, position: int) -> Created | None:
+        """Insert a subscription to the events after `position`; None if it exists."""
+        webhook_id = uuid4()
+        sealed = self._vault.seal({"current": new.secret}, binding(caller.organization_id, webhook_id))
+        async with self._database.tenant(caller.organization_id) as connection, connection.transaction():
+            await connection.execute(_DROP_ENDED, caller.organization_id, id_)
+            row = await connection.fetchrow(
+                _INSERT,
+                webhook_id,
+                caller.organization_id,
+                caller.client_id,
+                new.url,
+                [new.type],
+                new.connector_id,
+                new.entity,
+                _workspaces(caller),
+                sealed.key_id,
+                sealed.wrapped_key,
+                sealed.sealed,
+                position,
+                id_,
+                new.lifetime,
+                caller.client.token_hash,
+            )
+        return None if row is None else Created(row["expires_at"])
+
+    async def delete(self, organization_id: UUID, id_: str) -> bool:
+        """Delete a subscription; False if there is none."""
+        async with self._database.tenant(organization_id) as connection:
+            return await connection.fetchval(_DELETE, organization_id, id_) is not None
+
+    async def claim_ended(
+        self, worker: str, lease: float, retry_seconds: float, limit: int
+    ) -> Sequence[ClaimedWebhook]:
+        """Lease subscriptions of all organizations whose receivers are to be told that they ended."""
+        async with self._database.system() as connection:
+            rows = await connection.fetch(_CLAIM_ENDED, worker, lease, retry_seconds, limit)
+        return [claimed_of(self._vault, row) for row in rows]
+
+    async def delete_ended(self, claimed: ClaimedWebhook) -> None:
+        """Delete a subscription that `claim_ended` leased, unless the lease was lost."""
+        async with self._database.system() as connection:
+            await connection.execute(_DELETE_ENDED, claimed.webhook.id, claimed.webhook.fence)
+
+
+def _workspaces(caller: Caller) -> list[str] | None:
+    """The workspaces to which the client is limited; None for all."""
+    return None if caller.client.workspaces is None else sorted(caller.client.workspaces)
