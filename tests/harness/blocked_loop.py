@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from tests.harness.machine import slowness
+
 #: maximum seconds of one callback
-LIMIT = 0.1
+LIMIT = 0.1 * slowness()
 
 
 @dataclass

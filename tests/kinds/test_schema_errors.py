@@ -8,6 +8,7 @@ import pytest
 from gateway.errors import MAX_FAULTS
 from gateway.kinds.schema_errors import first_errors
 from gateway.kinds.suggestions import Suggestions
+from tests.harness.blocked_loop import LIMIT
 
 _CHOICE = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["a"]}]}
 _VALIDATOR = jsonschema_rs.Draft202012Validator(
@@ -23,7 +24,7 @@ def test_the_first_errors_take_bounded_time(member: str, items: int, errors: int
     found = list(first_errors(_VALIDATOR, {member: [1] * items}))
 
     assert len(found) == errors
-    assert time.process_time() - started < 0.1
+    assert time.process_time() - started < LIMIT
 
 
 def test_the_error_of_a_large_value_is_where_it_is():
