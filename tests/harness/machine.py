@@ -1,11 +1,12 @@
 """How fast this machine is, so that limits of processor time mean the same work everywhere."""
 
 import json
+import statistics
 import time
 from functools import cache
 
 #: seconds that the reference takes on the machine for which limits are written
-_NOMINAL = 0.022
+_NOMINAL = 0.018
 #: factor beyond which a machine is not compared any more
 _MAX = 4.0
 
@@ -13,7 +14,7 @@ _MAX = 4.0
 @cache
 def slowness() -> float:
     """By what factor this machine is slower than the one for which limits are written; at least 1."""
-    return min(max(1.0, min(_reference() for _ in range(5)) / _NOMINAL), _MAX)
+    return min(max(1.0, statistics.median(_reference() for _ in range(9)) / _NOMINAL), _MAX)
 
 
 def _reference() -> float:
