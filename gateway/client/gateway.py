@@ -10,6 +10,7 @@ from typing import Any, Self
 from uuid import uuid4
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.client.apps import Apps
 from gateway.client.connectors import Connectors
@@ -31,6 +32,7 @@ from gateway.contract.events import EventPage, EventView
 from gateway.contract.kinds import OperationMatches, ToolsView
 from gateway.errors import InvalidParams, NotFound, UpstreamNotFound
 from gateway.foundation.aio.paging import PageWalk, records_of
+from gateway.foundation.numbered_pages import Numbering, Place, identifier, step
 from gateway.foundation.saving.save import Downloaded, Progress, save
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.find.formats import from_mcp
@@ -246,11 +248,19 @@ class Gateway:
         """
         connector, walk = await self.connectors.resolve(connector), PageWalk(compares=not select and not exclude)
         following: Mapping[str, Any] | None = params or {}
+        numbering, place = None, Place(params=dict(params or {}))
         while following is not None:
             page = await self.execute(connector, entity, action, following, select=select, exclude=exclude)
+            if walk.pages == 0 and page.next is not None and action != SEARCH_ACTION:
+                numbering = _numbering(await self.type(connector.kind), entity, action, following)
+            if numbering is not None:
+                names = [identifier(record) for record in page.records]
+                found = step(numbering, place, following, names, following=page.next, incomplete=page.incomplete)
+                records, place = [page.records[index] for index in found.new], found.place
+                page = replace(page, result=records, next=found.following, incomplete=found.incomplete)
             yield page
             following = page.next
-            walk.add(following, page.records, page.incomplete)
+            walk.add(following, page.records, page.incomplete, may_repeat=numbering is not None)
         walk.require_complete()
 
     async def records(
@@ -467,3 +477,14 @@ def _in_query(value: Any) -> Any:
 def _key(key: str | None) -> dict[str, str]:
     """The header with the idempotency key, which all attempts of a call share; a new key by default."""
     return {"Idempotency-Key": key or uuid4().hex}
+
+
+def _numbering(kind: Mapping[str, Any], entity: str, action: str, params: Mapping[str, Any]) -> Numbering | None:
+    """How the pages of a list are numbered, from the description of its kind."""
+    described = kind["entities"][entity]["actions"][action]
+    others = (each["paging"] for each in described["alternatives"] if each["without"] not in params)
+    paging = next(others, described["paging"])
+    if paging is None:
+        return None
+    # An earlier gateway does not state the order.
+    return Numbering.of(style=paging["style"], param=paging["param"], size=paging["size"], order=paging.get("order"))

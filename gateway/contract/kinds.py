@@ -124,6 +124,13 @@ class PagingView(Struct, frozen=True, kw_only=True):
     ]
     has_more: Annotated[str | None, member("The member of Meta that is true while there is a next page.")]
     max_pages: Annotated[int | None, member("The maximum number of pages.", 100)]
+    order: Annotated[
+        Literal["stable", "unknown", "by_time"],
+        member(
+            "`unknown` if a change may move a record to a page that was read before; `by_time` if the records are"
+            " sorted by a time, from which the list can be continued; `stable` if no record can be skipped."
+        ),
+    ]
     incomplete: Annotated[str | None, member("The member of Meta that says that the list is incomplete.")]
 
 

@@ -243,13 +243,13 @@ class Operation:
         return None if action is None else self._sibling(action)
 
     @cached_property
-    def _alternatives(self) -> tuple[tuple[str, "Operation"], ...]:
+    def alternatives(self) -> tuple[tuple[str, "Operation"], ...]:
         """The operations that replace this one, each with the param whose absence chooses it."""
         return tuple((how.without, self._sibling(alternative_of(self.action, how))) for how in self.action.alternatives)
 
     def instead(self, params: Mapping[str, Any]) -> "Operation":
         """This operation, or the one that replaces it when a param is left out."""
-        return next((operation for without, operation in self._alternatives if without not in params), self)
+        return next((operation for without, operation in self.alternatives if without not in params), self)
 
 
 @dataclass(frozen=True)

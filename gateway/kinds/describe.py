@@ -5,7 +5,7 @@ from typing import Any
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.authentication import Deprecation
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.paging import Paging
+from gateway.kinds.paging import Order, Paging
 from gateway.kinds.search_schema import SEARCH_META, search_call, search_params_schema
 
 
@@ -81,13 +81,13 @@ def _action(operation: Operation) -> dict[str, Any]:
         "runs": action.runs,
         "params": operation.schema,
         "meta": list(paging.members) if paging else [],
-        "paging": _paging(paging),
+        "paging": _paging(paging, operation.order),
         "alternatives": _alternatives(operation),
         "example": operation.example,
     }
 
 
-def _paging(paging: Paging | None) -> dict[str, Any] | None:
+def _paging(paging: Paging | None, order: Order) -> dict[str, Any] | None:
     """How to request the next page: the value of the Meta member `next` goes into `param`."""
     if paging is None:
         return None
@@ -98,6 +98,7 @@ def _paging(paging: Paging | None) -> dict[str, Any] | None:
         "next": ".".join(paging.next) or None,
         "has_more": paging.has_more,
         "max_pages": paging.max_pages,
+        "order": order if isinstance(order, str) else "by_time",
         "incomplete": None if paging.incomplete is None else paging.incomplete.meta,
     }
 
@@ -105,6 +106,5 @@ def _paging(paging: Paging | None) -> dict[str, Any] | None:
 def _alternatives(operation: Operation) -> list[dict[str, Any]]:
     """The paging that applies if a param is left out."""
     return [
-        {"without": other.without, "paging": _paging(operation.spec.paging[other.paging] if other.paging else None)}
-        for other in operation.action.alternatives
+        {"without": without, "paging": _paging(other.paging, other.order)} for without, other in operation.alternatives
     ]

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from gateway.foundation.aio.paging import PageWalk
+from gateway.foundation.numbered_pages import Place
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.members import is_json
 from gateway.kinds.spec import ConnectorSpec
@@ -21,6 +22,7 @@ from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.rules import LongRule, long_rule
+from gateway.upstream.pagination import ListPart
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.redaction import MASK
 from gateway.upstream.requests import UpstreamRequest, with_query_credentials
@@ -80,19 +82,17 @@ class UpstreamConnector:
         """
         operation, walk = self.kind.operation(entity, action), PageWalk()
         following: Mapping[str, Any] | None = prepare(operation, params or {}).params
+        place: Place | None = None
         while following is not None:
-            page, following = await self.page(operation, following)
+            page, following, place = await self.part(operation, following, place)
             yield page
-            walk.add(following, page.records, page.incomplete)
+            walk.add(following, page.records, page.incomplete, may_repeat=place is not None)
         walk.require_complete()
 
-    async def page(
-        self, operation: Operation, params: Mapping[str, Any]
-    ) -> tuple[OperationResult, Mapping[str, Any] | None]:
-        """A page of a list with params that were validated, and the params of the next page; None after the last."""
+    async def part(self, operation: Operation, params: Mapping[str, Any], place: Place | None) -> ListPart:
+        """The next part of a whole list, by params that were validated; `place` is None for the first one."""
         call = PreparedCall.of(operation, params)
-        page = await self.session.call(call)
-        return page, pagination.next_params(operation, call.params, page)
+        return pagination.part(operation, call.params, await self.session.call(call), place)
 
     @asynccontextmanager
     async def download(

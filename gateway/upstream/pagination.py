@@ -5,10 +5,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+import msgspec
 from msgspec.structs import replace
 
 from gateway.contract.kinds import PagingStyle
 from gateway.foundation import payloads
+from gateway.foundation.numbered_pages import Numbering, Place, identifier, step
 from gateway.kinds.catalog import Operation
 from gateway.kinds.paging import Paging
 from gateway.upstream.responses import OperationResult, value_at
@@ -53,6 +55,35 @@ def next_params(operation: Operation, params: Mapping[str, Any], page: Operation
     """The params of the page after one of `page_of`, with default values; None if the list cannot be continued."""
     paging = operation.instead(params).paging
     return None if page.next is None or paging is None else {**_repeated(paging, params), **page.next}
+
+
+class ListPart(NamedTuple):
+    """The records of a page that were not read before, and where the reading of the whole list continues."""
+
+    page: OperationResult
+    #: None after the last page
+    following: Mapping[str, Any] | None
+    #: None for a list whose pages do not overlap
+    place: Place | None = None
+
+
+def part(operation: Operation, params: Mapping[str, Any], page: OperationResult, place: Place | None) -> ListPart:
+    """What a page adds to the reading of a whole list, whose records may move if its order is unknown."""
+    following = next_params(operation, params, page)
+    chosen = operation.instead(params)
+    paging = chosen.paging
+    if paging is None:
+        return ListPart(page, following)
+    numbering = Numbering.of(style=paging.style, param=paging.param, size=paging.size, order=chosen.order)
+    if numbering is None or (place is None and following is None):
+        return ListPart(page, following)
+    place = place or Place(params=dict(params))
+    records = page.records
+    names = [identifier(payloads.value(record)) for record in records]
+    found = step(numbering, place, params, names, following=following, incomplete=page.incomplete)
+    if len(found.new) < len(records):
+        page = replace(page, result=msgspec.Raw(msgspec.json.encode([records[index] for index in found.new])))
+    return ListPart(replace(page, incomplete=found.incomplete), found.following, found.place)
 
 
 def _repeated(paging: Paging, params: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -5,6 +5,7 @@ import json
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from copy import deepcopy
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
@@ -83,7 +84,7 @@ class Stub:
     revoked: list[str] = field(default_factory=list)
     client_progress: asyncio.Event = field(default_factory=asyncio.Event)
     flow: deque[dict[str, Any]] = field(default_factory=deque)
-    kind: dict[str, Any] = field(default_factory=lambda: dict(KIND))
+    kind: dict[str, Any] = field(default_factory=lambda: deepcopy(KIND))
     #: the status of connectors
     connector_status: str = "active"
     #: members of the answers to lists

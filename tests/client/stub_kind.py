@@ -11,6 +11,7 @@ PAGE = {
     "next": "next_page",
     "has_more": None,
     "max_pages": 100,
+    "order": "stable",
     "incomplete": None,
 }
 CURSOR = {**PAGE, "style": "cursor", "param": "cursor", "size": "limit", "next": "next_cursor", "max_pages": None}

@@ -8,6 +8,7 @@ from gateway.client import Gateway, RetryPolicy
 from gateway.client.session import ApiResponse
 from gateway.contract.answers import Answer
 from tests.client.stub import CONNECTOR_ID, JOB_ID, TICKETS, problem
+from tests.client.stub_kind import PAGE
 
 
 async def test_an_operation_is_called_with_the_kind_of_its_connector(gateway):
@@ -185,13 +186,24 @@ async def test_a_list_is_read_on_after_a_page_of_which_a_part_is_missing(gateway
     assert found == TICKETS
 
 
-async def test_only_requests_for_pages_are_sent(gateway, stub):
+async def test_only_requests_for_pages_and_one_for_the_description_of_the_kind_are_sent(gateway, stub):
     await gateway.connectors.resolve("support-desk")
     stub.requests.clear()
 
     pages = [page async for page in gateway.pages("support-desk", "tickets", "list", {"per_page": 2})]
 
-    assert len(stub.requests) == len(pages) == 3
+    assert sum(path.endswith("/execute") for _, path in stub.requests) == len(pages) == 3
+    assert len(stub.requests) == 4
+
+
+async def test_pages_of_a_list_whose_records_may_move_overlap(gateway, stub):
+    stub.kind["entities"]["tickets"]["actions"]["list"]["paging"] = {**PAGE, "order": "unknown"}
+
+    found = [ticket async for ticket in gateway.records("support-desk", "tickets", "list", {"per_page": 3})]
+
+    assert found == TICKETS
+    sizes = [(body["params"].get("page", 1), body["params"]["per_page"]) for body in stub.bodies]
+    assert sizes == [(1, 3), (2, 2), (2, 3), (1, 3)]
 
 
 async def test_a_search_fetches_all_pages(gateway, stub):

@@ -4,9 +4,10 @@ import pytest
 
 from gateway.sandbox.rude import Behaviour
 from tests.harness.catalog import shipped_catalog
-from tests.harness.rude import list_faults, lists_of, played, read
+from tests.harness.rude import identifier, list_faults, lists_of, names_of, numbering_of, played, read
 
 KINDS = {kind.name: kind for kind in shipped_catalog()}
+NUMBERED = {name: kind for name, kind in KINDS.items() if any(map(numbering_of, lists_of(kind)))}
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -19,3 +20,24 @@ async def test_a_rude_list_is_whole_or_says_what_is_missing(subtests, kind):
             for behaviour in Behaviour:
                 with subtests.test(f"{operation} {behaviour.value}"):
                     assert not await list_faults(application, operation, polite.records, behaviour)
+
+
+@pytest.mark.parametrize("kind", NUMBERED.values(), ids=NUMBERED)
+async def test_a_list_with_page_numbers_has_the_records_that_stay_while_others_move(subtests, kind):
+    async with played(kind) as application:
+        for operation in lists_of(kind):
+            numbering = numbering_of(operation)
+            if numbering is None:
+                continue
+            with subtests.test(str(operation)):
+                await application.reset()
+                before = await read(application.connector(), operation, {numbering.size: 20})
+                await application.become(Behaviour.MOVING_RECORDS)
+                moving = await read(application.connector(), operation, {numbering.size: 20})
+                await application.become()
+                after = await read(application.connector(), operation, {numbering.size: 100})
+                assert (before.error, moving.error, after.error) == (None, None, None)
+
+                member = identifier(before.records)
+                stayed = names_of(before.records, member) & names_of(after.records, member)
+                assert stayed <= names_of(moving.records, member)

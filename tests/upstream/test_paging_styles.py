@@ -40,7 +40,7 @@ async def walked(
     found = [] if found is None else found
     names = {paging["param"], *([paging["size"]] if "size" in paging else ()), *params}
     action = {"records": records, "paging": "style", "params": {name: {} for name in names}}
-    kind = Kind(small_operation(action, paging={"style": paging}).spec)
+    kind = Kind(small_operation(action, paging={"style": {"order": "stable", **paging}}).spec)
     with Applications() as web:
         for query, (body, headers) in script.items():
             web.get(URL(f"{ADDRESS}?{query}" if query else ADDRESS, encoded=True), payload=body, headers=headers)

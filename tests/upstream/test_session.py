@@ -31,7 +31,7 @@ from tests.kinds.small_kind import small_operation
 
 URL = "https://api.example.com/v1/things"
 SCOPE = RateScope(id="small:c-1", kind="small")
-LISTED = {"records": "things", "paging": "page", "params": {"page": {"type": "integer"}}}
+LISTED = {"records": "things", "paging": "page", "order": "stable", "params": {"page": {"type": "integer"}}}
 
 
 class Renewing:

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.results import Result, resource_link, structured
@@ -21,11 +22,13 @@ from gateway.contract.kinds import Effect
 from gateway.contract.members import moment
 from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable
 from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.numbered_pages import Place
 from gateway.jobs.model import JobSummary
 from gateway.jobs.results import error_of
 from gateway.jobs.tasks import BATCH, has_file
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.find.entries import OperationEntry
+from gateway.upstream.pagination import part
 from gateway.upstream.responses import OperationResult
 
 #: maximum pages that `all_pages` reads
@@ -96,14 +99,22 @@ class Calls:
         records: list[msgspec.Raw] = []
         incomplete: dict[str, Any] = {}
         continued: dict[str, Any] = {"next": answers.largest_pages(call.entry, call.params)}
+        place: Place | None = None
         began, pages = time.monotonic(), 0
-        while "next" in continued and pages < _MAX_PAGES and time.monotonic() - began < _PAGES_SECONDS:
+        while "next" in continued:
+            is_at_front = place is not None and place.phase == "front"
+            if not is_at_front and (pages >= _MAX_PAGES or time.monotonic() - began >= _PAGES_SECONDS):
+                break
             page_call = AgentCall(
                 entry=call.entry, connector=call.connector, params=continued["next"], fields=call.fields
             )
             page = await self._backend.execute(context.caller, page_call)
             if isinstance(page, JobSummary):
                 raise InvalidParams(f"reading a page takes long and continues as job {page.id}; read page by page")
+            if call.entry.action is not None:
+                operation = call.entry.kind.operation(call.entry.entity_id, call.entry.action_id)
+                page, following, place = part(operation, continued["next"], page, place)
+                page = replace(page, next=following)
             records += _records(page)
             continued, pages = answers.continuation(page), pages + 1
             incomplete = incomplete or {name: each for name, each in continued.items() if name == "incomplete"}

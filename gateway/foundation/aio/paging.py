@@ -45,8 +45,18 @@ class PageWalk:
         self._named: deque[int] = deque(maxlen=_REMEMBERED)
         self._incomplete: str | None = None
 
-    def add(self, following: Mapping[str, Any] | None, records: Sequence[Any], incomplete: str | None) -> None:
-        """Count a page and remember the params of the next; raises UpstreamInvalidResponse for a list without end."""
+    def add(
+        self,
+        following: Mapping[str, Any] | None,
+        records: Sequence[Any],
+        incomplete: str | None,
+        *,
+        may_repeat: bool = False,
+    ) -> None:
+        """Count a page and remember the params of the next; raises UpstreamInvalidResponse for a list without end.
+
+        `may_repeat`: whether a page may be requested again.
+        """
         self.pages += 1
         self._empty_pages = 0 if records else self._empty_pages + 1
         self._compare(records)
@@ -54,7 +64,7 @@ class PageWalk:
         if following is None:
             self._incomplete = self._incomplete or self._repeated()
         else:
-            self._require_progress(hash(repr(sorted(following.items()))))
+            self._require_progress(None if may_repeat else hash(repr(sorted(following.items()))))
 
     def ended(self, records: Sequence[Any]) -> str | None:
         """Why records are missing although this page is the last; None if nothing shows that some are."""
@@ -70,10 +80,11 @@ class PageWalk:
             return None
         return f"the application returned the same page {self._equal_pages} times in place of others"
 
-    def _require_progress(self, next_page: int) -> None:
-        if next_page in self._named:
+    def _require_progress(self, next_page: int | None) -> None:
+        if next_page is not None and next_page in self._named:
             raise UpstreamInvalidResponse("the application names a page as the next that it returned before")
-        self._named.append(next_page)
+        if next_page is not None:
+            self._named.append(next_page)
         if self._compares and self._equal_pages >= MAX_EQUAL_PAGES:
             raise UpstreamInvalidResponse(f"the application returned the same page {MAX_EQUAL_PAGES} times")
         if self._empty_pages >= MAX_EMPTY_PAGES:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from gateway.contract.exports import FileFormat
+from gateway.foundation.numbered_pages import Place
 
 
 class ExportParams(msgspec.Struct, frozen=True):
@@ -29,6 +30,8 @@ class ExportState(msgspec.Struct, frozen=True, kw_only=True):
     columns: Sequence[str] = ()
     #: why records of the list are or may be missing
     incomplete: str | None = None
+    #: where the reading of a list continues whose pages overlap
+    place: Place | None = None
 
     @classmethod
     def of(cls, state: Mapping[str, Any], first: Mapping[str, Any]) -> "ExportState":

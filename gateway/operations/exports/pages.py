@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from gateway.foundation.numbered_pages import Place
 from gateway.kinds.catalog import Operation
 from gateway.operations.call import OperationCall
 from gateway.operations.copy_search import CopySearch
@@ -21,13 +22,15 @@ class ExportPage(NamedTuple):
     following: Params | None
     #: why records are or may be missing
     incomplete: str | None = None
+    #: where the reading of a list continues whose pages overlap
+    place: Place | None = None
 
 
 class RecordPages(Protocol):
     """Pages of records."""
 
-    async def page(self, params: Params) -> ExportPage:
-        """The page that these params request."""
+    async def page(self, params: Params, place: Place | None) -> ExportPage:
+        """The page that these params request; `place` is that of the page before."""
 
 
 class ListPages:
@@ -37,9 +40,9 @@ class ListPages:
         self._connector = connector
         self._operation = operation
 
-    async def page(self, params: Params) -> ExportPage:
-        answer, following = await self._connector.page(self._operation, params)
-        return ExportPage(answer.records, following, answer.incomplete)
+    async def page(self, params: Params, place: Place | None) -> ExportPage:
+        page, following, place = await self._connector.part(self._operation, params, place)
+        return ExportPage(page.records, following, page.incomplete, place)
 
 
 class SearchPages:
@@ -50,6 +53,6 @@ class SearchPages:
         self._organization_id = organization_id
         self._call = call
 
-    async def page(self, params: Params) -> ExportPage:
+    async def page(self, params: Params, place: Place | None) -> ExportPage:
         page = await self._search.page(self._organization_id, msgspec.structs.replace(self._call, params=params))
         return ExportPage(page.data, {**params, "cursor": page.cursor} if page.has_more else None)

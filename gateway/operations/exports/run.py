@@ -64,13 +64,14 @@ class ExportRun:
         while state.following is not None:
             if CLOCK.now() - self.job.created_at > _LONGEST:
                 raise UpstreamTooLarge(f"the export has not ended in {_LONGEST.days} days; ask for less")
-            records, following, incomplete = await self.pages.page(state.following)
+            records, following, incomplete, place = await self.pages.page(state.following, state.place)
             if following is None:
                 incomplete = incomplete or walk.ended(records)
             lines = await mapped(_line, await selected_records(records, selection))
             state = replace(
                 state,
                 following=following,
+                place=place,
                 incomplete=state.incomplete or incomplete,
                 records=state.records + len(lines),
                 size=state.size + sum(len(bytes(line)) for line in lines),
@@ -82,7 +83,7 @@ class ExportRun:
             EXPORT_RECORDS.add(self.params.file, by=len(lines))
             await self.run_context.progress(state.records, None, f"{state.records} records collected")
             if following is not None:
-                walk.add(following, records, incomplete)
+                walk.add(following, records, incomplete, may_repeat=place is not None)
         if state.incomplete is not None:
             raise UpstreamRejected(f"{state.incomplete}; the export has read {state.records} records")
         return state
