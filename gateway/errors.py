@@ -15,7 +15,7 @@ GatewayError
 │   │                            NotResumable
 │   ├── PreconditionFailed
 │   ├── ReauthorizationRequired
-│   └── RateLimited              UpstreamRateLimited, UpstreamQueueFull
+│   └── RateLimited              BudgetSpent, UpstreamRateLimited, UpstreamQueueFull
 ├── UpstreamError                the application failed
 │   ├── UpstreamBusy             it did nothing and asks to try again
 │   ├── UpstreamInvalidResponse, UpstreamTooLarge, UpstreamTruncated
@@ -259,6 +259,12 @@ class ReauthorizationRequired(RequestError):
 
 class RateLimited(RequestError):
     code, title, retryable = "rate_limited", "Rate limited", True
+
+
+class BudgetSpent(RateLimited):
+    """A budget of the organization has too little left; it is whole again at `resets_at`."""
+
+    code, title = "budget_spent", "Budget spent"
 
 
 class UpstreamRateLimited(RateLimited):

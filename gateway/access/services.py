@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gateway.access.audit.log import Audit
+from gateway.access.budgets.point import BudgetPoint
+from gateway.access.budgets.service import BudgetService
+from gateway.access.budgets.store import BudgetStore
 from gateway.access.identity.attempts import Attempts
 from gateway.access.identity.clients import Clients
 from gateway.access.identity.console_sessions import ConsoleSessions
@@ -61,24 +64,33 @@ async def open_logs(database: Database, unsent: Path) -> AsyncIterator[LogServic
 
 @dataclass(frozen=True, kw_only=True)
 class PolicyServices:
-    """What callers may do beyond their scopes."""
+    """What callers may do beyond their scopes, and how much of it."""
 
     #: decides calls
     point: PolicyPoint
-    #: what administrators do with policies
+    #: takes calls from budgets
+    budget_point: BudgetPoint
+    #: what administrators do with policies and budgets
     change: PolicyService
+    budgets: BudgetService
 
 
 def policies_of(
     catalog: Catalog, database: Database, notifications: NotificationListener, audit: Audit
 ) -> PolicyServices:
-    """The decision point, which forgets what another process changes, and the use cases of administrators."""
-    store = PolicyStore(database)
-    point = PolicyPoint(store)
+    """The points that decide and count, which forget what others change, and the use cases of administrators."""
+    store, budget_store = PolicyStore(database), BudgetStore(database)
+    point, budget_point = PolicyPoint(store), BudgetPoint(budget_store)
     notifications.subscribe({"policy": point.on_notify}, point.invalidate_all)
+    notifications.subscribe({"budget": budget_point.on_notify}, budget_point.invalidate_all)
     # Importing a kind changes the catalog.
     schema = Remembered(partial(asyncio.to_thread, _schema_of, catalog), inf, lambda: catalog.version)
-    return PolicyServices(point=point, change=PolicyService(audit, store, point, schema))
+    return PolicyServices(
+        point=point,
+        budget_point=budget_point,
+        change=PolicyService(audit, store, point, schema),
+        budgets=BudgetService(audit, budget_store, budget_point, catalog),
+    )
 
 
 def _schema_of(catalog: Catalog) -> Schema:

@@ -13,6 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.client.apps import Apps
+from gateway.client.budgets import Budgets
 from gateway.client.connectors import Connectors
 from gateway.client.downloads import Resource, ResourceSource, chunks
 from gateway.client.hooks import Hooks
@@ -79,6 +80,7 @@ class Gateway:
         self.logs = Logs(self._session)
         self.webhooks = Webhooks(self._session)
         self.policies = Policies(self._session)
+        self.budgets = Budgets(self._session)
         self.hooks = Hooks(self._session, self.connectors)
 
     async def __aenter__(self) -> Self:

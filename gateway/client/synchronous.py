@@ -12,6 +12,7 @@ from os import PathLike
 from typing import Any, Self, Unpack
 
 from gateway.client.apps import Apps
+from gateway.client.budgets import Budgets
 from gateway.client.connectors import Connectors, Consent, IfExists
 from gateway.client.gateway import Gateway
 from gateway.client.hooks import Hooks
@@ -23,6 +24,7 @@ from gateway.client.schedules import Schedules
 from gateway.client.tools import Tool
 from gateway.client.webhooks import Webhooks
 from gateway.contract.answers import Answer
+from gateway.contract.budgets import BudgetView
 from gateway.contract.connectors import (
     ConnectLinkView,
     Connector,
@@ -436,6 +438,55 @@ class SyncPolicies(Synchronous[Policies]):
         return self._loop.run(self._target.check(cases, policies))
 
 
+class SyncBudgets(Synchronous[Budgets]):
+    """The budgets of the organization."""
+
+    def put(
+        self,
+        name: str,
+        *,
+        per: str,
+        calls: int | None = None,
+        writes: int | None = None,
+        records: int | None = None,
+        sum: Mapping[str, Any] | None = None,
+        client_id: str | None = None,
+        person_id: str | None = None,
+        workspace_name: str | None = None,
+    ) -> BudgetView:
+        """Store a budget of a client, a person, a workspace or everything, or change it.
+
+        `sum` has `operation`, `param` and `at_most`.
+
+        Raises InvalidParams with all faults.
+        """
+        return self._loop.run(
+            self._target.put(
+                name,
+                per=per,
+                calls=calls,
+                writes=writes,
+                records=records,
+                sum=sum,
+                client_id=client_id,
+                person_id=person_id,
+                workspace_name=workspace_name,
+            )
+        )
+
+    def list(self) -> list[BudgetView]:
+        """The budgets with what is spent of them, by name."""
+        return self._loop.run(self._target.list())
+
+    def get(self, name: str) -> BudgetView:
+        """A budget with what is spent of it; raises NotFound."""
+        return self._loop.run(self._target.get(name))
+
+    def delete(self, name: str) -> None:
+        """Delete a budget; raises NotFound."""
+        return self._loop.run(self._target.delete(name))
+
+
 class SyncSchedules(Synchronous[Schedules]):
     """The schedules of the organization."""
 
@@ -642,6 +693,7 @@ class SyncGateway(Synchronous[Gateway]):
         self.logs = SyncLogs(self._target.logs, loop)
         self.webhooks = SyncWebhooks(self._target.webhooks, loop)
         self.policies = SyncPolicies(self._target.policies, loop)
+        self.budgets = SyncBudgets(self._target.budgets, loop)
         self.hooks = SyncHooks(self._target.hooks, loop)
 
     def __enter__(self) -> Self:

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Raw, Struct
 
-from gateway.contract.members import Id, member
+from gateway.contract.members import Id, Time, member
 from gateway.errors import BY_CODE
 
 #: the codes of the error tree, and that of status 405 (RFC 9110 §15.5.6)
@@ -48,6 +48,8 @@ class ErrorFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
     expected_offset: Annotated[int | None, member("Of an upload: the byte of the file at which it continues.")] = None
     policy: Annotated[str | None, member("Of a refusal by a policy: its `@id`, else its name.")] = None
     advice: Annotated[str | None, member("Of a refusal by a policy: its `@advice`.")] = None
+    budget: Annotated[str | None, member("Of a spent budget: its name.")] = None
+    resets_at: Annotated[Time | None, member("Of a spent budget: when it is whole again.")] = None
     line: Annotated[int | None, member("Of a faulty policy: the line of the first fault.")] = None
     column: Annotated[int | None, member("Of a faulty policy: the column of the first fault.")] = None
     errors: Annotated[list[FaultView] | None, member("All faults; each message is a complete sentence.")] = None

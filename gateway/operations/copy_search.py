@@ -25,6 +25,7 @@ from gateway.kinds.spec import Entity
 from gateway.operations.accounting import recorded
 from gateway.operations.call import Done, OperationCall
 from gateway.operations.permission import Permission
+from gateway.operations.spending import Spending
 from gateway.upstream.field_selection import ensure_declared, selected_records
 from gateway.upstream.responses import OperationResult
 
@@ -40,12 +41,14 @@ class CopySearch:
         audit: Audit,
         connectors: ConnectorResolver,
         permission: Permission,
+        spending: Spending,
         database: Database,
         context_store: ContextStore,
     ) -> None:
         self._audit = audit
         self._connectors = connectors
         self._permission = permission
+        self._spending = spending
         self._database = database
         self._context_store = context_store
 
@@ -57,7 +60,9 @@ class CopySearch:
             _, query = _prepared(resolved, call)
             entry.kind = resolved.record.kind
             await self._permission.require_search(caller, resolved.record, call.entity, call.surface)
+            taken = await self._spending.take_search(caller, resolved.record, call.entity)
             page = await self._found(resolved, call, query)
+            await taken.returned_records(len(page.data))
         records = await selected_records(page.data, call.selection)
         result = msgspec.json.encode({"data": records, "meta": _meta(page)})
         following = {**call.params, "cursor": page.cursor} if page.has_more else None

@@ -35,6 +35,7 @@ from gateway.operations.call import Accepted, Done, OperationCall
 from gateway.operations.permission import Permission
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.operations.runs import OperationRuns
+from gateway.operations.spending import Spending
 from gateway.upstream.field_selection import EVERYTHING, ensure_declared, selected
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.ranges import RangeRequest
@@ -95,6 +96,7 @@ class Execution:
         audit: Audit,
         connectors: ConnectorResolver,
         permission: Permission,
+        spending: Spending,
         jobs: JobStore,
         acceptance: JobAcceptance,
         waiters: JobWaiters,
@@ -108,6 +110,7 @@ class Execution:
         self._audit = audit
         self._connectors = connectors
         self._permission = permission
+        self._spending = spending
         self._jobs = jobs
         self._acceptance = acceptance
         self._waiters = waiters
@@ -123,7 +126,7 @@ class Execution:
             prepared = await self._prepare(caller, call, entry)
             engine_call = prepared.engine_call
             with Accounted(resolved=prepared.resolved, operation=engine_call.operation) as accounted:
-                outcome = await self._executed(prepared)
+                outcome = await self._spent(prepared)
                 if isinstance(outcome, Accepted):
                     entry.accept(call_id_of(outcome.job, is_new=not outcome.is_replayed))
                     accounted.outcome = "accepted"
@@ -131,6 +134,20 @@ class Execution:
                 describe_created(entry, outcome.answer.result)
         headers = prepared.sunset_headers
         return replace(outcome, sunset_headers=headers) if headers else outcome
+
+    async def _spent(self, prepared: PreparedExecution) -> Done | Accepted:
+        """Take the call from the budgets; a repetition of an earlier call is none."""
+        taken = await self._spending.take(prepared.caller, prepared.resolved.record, prepared.engine_call)
+        try:
+            outcome = await self._executed(prepared)
+        except GatewayError as error:
+            await taken.failed(error)
+            raise
+        if outcome.is_replayed:
+            await taken.give_back()
+        elif isinstance(outcome, Done):
+            await taken.returned(outcome.answer)
+        return outcome
 
     async def _executed(self, prepared: PreparedExecution) -> Done | Accepted:
         call = prepared.call
@@ -163,6 +180,7 @@ class Execution:
             prepared = await self._prepare(caller, call, entry)
             resolved, engine_call = prepared.resolved, prepared.engine_call
             with Accounted(resolved=resolved, operation=engine_call.operation):
+                await self._spending.take(caller, resolved.record, engine_call)
                 async with resolved.connector.open_file(engine_call, range_request) as file:
                     yield file
 
@@ -177,6 +195,7 @@ class Execution:
             prepared = await self._prepare(caller, replace(call, params=with_file(operation, call.params, file)), entry)
             started, engine_call = time.monotonic(), prepared.engine_call
             with Accounted(resolved=resolved, operation=engine_call.operation):
+                await self._spending.take(caller, resolved.record, engine_call)
                 answer = await self._runs.write(
                     resolved, engine_call, lambda: resolved.connector.upload(engine_call, file), entry
                 )

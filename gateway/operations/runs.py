@@ -11,6 +11,7 @@ from gateway.access.audit.log import Audit, Entry, outcome_of
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.kinds import Effect
+from gateway.contract.policies import Surface
 from gateway.errors import GatewayError, Unavailable, UpstreamRateLimited
 from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
@@ -18,6 +19,7 @@ from gateway.jobs.stored_files.store import StoredFiles
 from gateway.operations.accounting import Accounted, describe_created
 from gateway.operations.permission import Permission
 from gateway.operations.response_cache import AuditedWrite, ResponseCache
+from gateway.operations.spending import Spending, Taken
 from gateway.upstream import bulk
 from gateway.upstream.bulk import Outcome
 from gateway.upstream.connector import UpstreamConnector
@@ -36,6 +38,7 @@ class OperationRuns:
         audit: Audit,
         connectors: ConnectorResolver,
         permission: Permission,
+        spending: Spending,
         files: StoredFiles,
         write_through: WriteThrough,
         cache: ResponseCache,
@@ -43,6 +46,7 @@ class OperationRuns:
         self._audit = audit
         self._connectors = connectors
         self._permission = permission
+        self._spending = spending
         self._files = files
         self._write_through = write_through
         self._cache = cache
@@ -103,7 +107,17 @@ class OperationRuns:
         if call.effect is Effect.READ or not job.state:
             await self._permission.require_call(job, resolved.record, call, job.surface)
         with Accounted(resolved=resolved, operation=call.operation):
-            return await self._ran(resolved, call, job, run_context)
+            taken = await self._taken(job, resolved, call)
+            answer = await self._ran(resolved, call, job, run_context)
+            await taken.returned(answer)
+        return answer
+
+    async def _taken(self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall) -> Taken:
+        """The call of a job was taken when a caller requested it; that of a schedule is taken when it starts."""
+        if job.surface is Surface.SCHEDULE and job.attempt == 1:
+            return await self._spending.take(job, resolved.record, call)
+        is_write = call.effect is not Effect.READ
+        return self._spending.untaken(job, resolved.record, str(call.operation), call.params, is_write=is_write)
 
     async def run_inline(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Run a job for a caller that waits; the call that accepted it does the accounting."""

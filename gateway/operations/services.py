@@ -33,6 +33,7 @@ from gateway.operations.runs import OperationRuns
 from gateway.operations.schedules.due import DueRuns
 from gateway.operations.schedules.service import ScheduleService
 from gateway.operations.schedules.store import ScheduleStore
+from gateway.operations.spending import Spending
 from gateway.operations.uploads.service import Uploads
 from gateway.operations.uploads.store import UploadStore
 from gateway.settings import Settings
@@ -75,16 +76,18 @@ async def open_operations(
 ) -> AsyncIterator[OperationServices]:
     """Open the use cases, and the cache of responses that they share."""
     audit, resolver, permission = logs.audit, connectors.resolver, Permission(policy.point)
+    spending = Spending(policy.budget_point)
     cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
     notifications.subscribe(
         {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
     )
-    runs = OperationRuns(audit, resolver, permission, jobs.files, WriteThrough(database), cache)
-    copy_search = CopySearch(audit, resolver, permission, database, copy.search)
+    runs = OperationRuns(audit, resolver, permission, spending, jobs.files, WriteThrough(database), cache)
+    copy_search = CopySearch(audit, resolver, permission, spending, database, copy.search)
     execution = Execution(
         audit=audit,
         connectors=resolver,
         permission=permission,
+        spending=spending,
         jobs=jobs.store,
         acceptance=jobs.acceptance,
         waiters=jobs.waiters,
@@ -111,6 +114,7 @@ async def open_operations(
                 audit=audit,
                 connectors=resolver,
                 permission=permission,
+                spending=spending,
                 runs=runs,
                 jobs=jobs.store,
                 inputs=inputs,
@@ -123,12 +127,13 @@ async def open_operations(
                 database,
                 connectors=resolver,
                 permission=permission,
+                spending=spending,
                 copy_search=copy_search,
                 execution=execution,
                 jobs=jobs.store,
                 files=jobs.files,
             ),
-            uploads=Uploads(audit, resolver, permission, runs, UploadStore(database, vault)),
+            uploads=Uploads(audit, resolver, permission, spending, runs, UploadStore(database, vault)),
             deletion=Deletion(
                 audit=audit,
                 database=database,

@@ -6,6 +6,7 @@ from gateway.web.api import (
     audit,
     authorization,
     batches,
+    budgets,
     clients,
     connect,
     connectors,
@@ -43,7 +44,7 @@ ROUTES: tuple[Route, ...] = (
         for module in (
             *(execute, batches, downloads, uploads, context_store, jobs, job_events, schedules, events, webhooks),
             *(connectors, hooks, connect, tokens, oauth, discovery, operation_search, audit, requests, clients),
-            *(people, policies, grants, mcp, authorization, operations, docs_site, pages, provider_callback),
+            *(people, policies, budgets, grants, mcp, authorization, operations, docs_site, pages, provider_callback),
         )
     ),
     *CONSOLE_ROUTES,

@@ -50,6 +50,7 @@ MODULES = (
             "Logs": "gateway.client.logs",
             "Jobs": "gateway.client.jobs",
             "Policies": "gateway.client.policies",
+            "Budgets": "gateway.client.budgets",
             "Schedules": "gateway.client.schedules",
             "Tool": "gateway.client.tools",
             "Webhooks": "gateway.client.webhooks",

@@ -392,7 +392,7 @@ class Audit:
     async def usage_by(
         self, organization_id: UUID, since: datetime, by: str, workspaces: Collection[str] | None = None
     ) -> Sequence[UsageShare]:
-        """Calls and errors of each client, connector or workspace, the busiest first, 1,000 at most.
+        """Calls and errors of each client, person, connector or workspace, the busiest first, 1,000 at most.
 
         Raises InvalidParams if there are too many calls to be read one by one.
         """

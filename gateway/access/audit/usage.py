@@ -72,6 +72,11 @@ _OF_CONNECTORS = "JOIN connectors ON connectors.id = connector_id"
 #: what calls are counted by → the id, the name and the tables that have it
 _BY = {
     "client": ("actor", "clients.name", "JOIN clients ON clients.id = actor"),
+    "person": (
+        "actor",
+        "clients.name",
+        "JOIN clients ON clients.id = actor AND EXISTS (SELECT FROM people WHERE people.client_id = actor)",
+    ),
     "connector": ("connector_id", "connectors.name", _OF_CONNECTORS),
     "workspace": (
         "workspace_id",
@@ -126,7 +131,7 @@ def points_statement(*, is_limited: bool) -> str:
 
 
 def shares_statement(by: str, *, is_limited: bool) -> str:
-    """Calls by `client`, `connector` or `workspace`; $1 to $4 as for points."""
+    """Calls by `client`, `person`, `connector` or `workspace`; $1 to $4 as for points."""
     id_, name, join = _BY[by]
     recent = _RECENT_OF_WORKSPACES if is_limited else _RECENT
     return _SHARES.format(recent=recent, id=id_, name=name, join=join)

@@ -1,13 +1,10 @@
-"""The decision point: asks the policies of an organization, which every process caches.
+"""The decision point: asks the policies of an organization, which every process caches until they are changed.
 
-Every process is notified of a change, and forgets what it has cached whenever it may have missed a notification. An
-organization without policies costs one look-up in a dictionary for each call.
+An organization without policies costs one look-up in a dictionary for each call.
 """
 
 import asyncio
 import logging
-import time
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -19,15 +16,10 @@ from gateway.access.policy.store import PolicyStore
 from gateway.contract.policies import PolicyMode
 from gateway.errors import DeniedByPolicy
 from gateway.foundation.aio.clock import CLOCK
-from gateway.foundation.aio.single_flight import SingleFlight
+from gateway.foundation.aio.notified_cache import NotifiedCache
 from gateway.foundation.telemetry.metrics import POLICY_DECISIONS
 
 log = logging.getLogger(__name__)
-
-#: seconds for which policies are cached, in case a notification was lost
-_TRUST = 30.0
-#: maximum organizations with cached policies
-_MAX_CACHED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +50,12 @@ class PolicyPoint:
 
     def __init__(self, store: PolicyStore) -> None:
         self._store = store
-        #: organization → when its entry expires, and its policies; least recently read first
-        self._cached: OrderedDict[UUID, tuple[float, PolicySets]] = OrderedDict()
-        self._reading = SingleFlight(self._read)
+        self._cache = NotifiedCache(self._read)
+        self.on_notify, self.invalidate_all = self._cache.on_notify, self._cache.invalidate_all
 
     async def sets(self, organization_id: UUID) -> PolicySets:
         """The policies of an organization; raises Unavailable."""
-        until, sets = self._cached.get(organization_id, (0.0, _NONE))
-        return sets if until > time.monotonic() else await self._reading(organization_id)
+        return await self._cache.get(organization_id)
 
     async def require(self, organization_id: UUID, call: PolicyCall) -> Decision:
         """The decision of a call; raises DeniedByPolicy. A call that a person must approve is refused."""
@@ -99,25 +89,8 @@ class PolicyPoint:
         return decision
 
     async def _read(self, organization_id: UUID) -> PolicySets:
-        now, generation = time.monotonic(), self._reading.generation
         policies = await self._store.current(organization_id)
-        sets = await asyncio.to_thread(PolicySets.of, policies) if policies else _NONE
-        if generation == self._reading.generation:
-            self._cached[organization_id] = now + _TRUST, sets
-            self._cached.move_to_end(organization_id)
-            if len(self._cached) > _MAX_CACHED:
-                self._cached.popitem(last=False)
-        return sets
-
-    def on_notify(self, organization_id: str) -> None:
-        """Forget the policies of an organization, which were changed."""
-        self._reading.forget()
-        self._cached.pop(UUID(organization_id), None)
-
-    def invalidate_all(self) -> None:
-        """Forget all policies, because notifications may have been missed."""
-        self._reading.forget()
-        self._cached.clear()
+        return await asyncio.to_thread(PolicySets.of, policies) if policies else _NONE
 
 
 def decided_by(policies: Iterable[Policy]) -> DecidedSet:

@@ -1,22 +1,20 @@
 """The use cases of administrators: store, read and delete policies."""
 
 import asyncio
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
+from gateway.access.names import require_name, require_possible
 from gateway.access.policy.decision import DecidedSet
 from gateway.access.policy.language import PolicyStatement, Schema, checked
 from gateway.access.policy.point import PolicyPoint, decided_by
 from gateway.access.policy.store import PolicyStore
 from gateway.contract.policies import NewPolicy, PolicyList, PolicyMode, PolicyView
-from gateway.errors import FieldError, InvalidParams, InvalidPolicy, NotFound
+from gateway.errors import FieldError, InvalidPolicy
 from gateway.foundation.aio.remembered import Remembered
-
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
 
 class PolicyService:
@@ -41,7 +39,7 @@ class PolicyService:
     async def versions(self, caller: Caller, name: str) -> PolicyList:
         """The kept versions, the newest first, also of a deleted policy; raises NotFound."""
         _require(caller)
-        _require_possible(name)
+        require_possible(name, "policy")
         return PolicyList([each.view for each in await self._store.versions(caller.organization_id, name)])
 
     async def put(
@@ -53,9 +51,7 @@ class PolicyService:
         """
         with self._audit.record("policy.put", caller, target=name, changed=["cedar", "description", "mode"]):
             _require(caller)
-            if not _NAME.fullmatch(name):
-                message = f"the name is {name!r}; it has 1 to 100 lower-case letters, digits, points, - and _"
-                raise InvalidParams(faults=[FieldError("/name", "name", "pattern", message)])
+            require_name(name)
             schema = await self._schema()
             statements = await asyncio.to_thread(checked, name, cedar, schema)
             _require_supported(statements)
@@ -69,7 +65,7 @@ class PolicyService:
         """Delete a policy; its versions can still be read. Raises NotFound and PreconditionFailed."""
         with self._audit.record("policy.delete", caller, target=name):
             _require(caller)
-            _require_possible(name)
+            require_possible(name, "policy")
             await self._store.delete(caller.organization_id, name, if_match)
             self._forget(caller.organization_id)
 
@@ -104,12 +100,6 @@ class PolicyService:
     def _forget(self, organization_id: UUID) -> None:
         """The caller's next call is decided by the change, even before this process is notified."""
         self._point.on_notify(str(organization_id))
-
-
-def _require_possible(name: str) -> None:
-    """Raise NotFound for a name that no policy can have, which may hold characters that PostgreSQL refuses."""
-    if not _NAME.fullmatch(name):
-        raise NotFound(f"there is no policy {name!r}")
 
 
 def _trial_set(policies: Sequence[NewPolicy], schema: Schema) -> DecidedSet | None:

@@ -15,6 +15,7 @@ from gateway.operations.batches.grouping import Numbered, grouped
 from gateway.operations.batches.model import BatchJob, StoredOperation
 from gateway.operations.permission import Permission
 from gateway.operations.runs import OperationRuns
+from gateway.operations.spending import Spending, Taken, give_back
 from gateway.upstream.bulk import Outcome
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
@@ -28,12 +29,14 @@ class BatchCalls:
         self,
         connectors: ConnectorResolver,
         permission: Permission,
+        spending: Spending,
         runs: OperationRuns,
         job: StoredJob,
         options: BatchJob,
     ) -> None:
         self._connectors = connectors
         self._permission = permission
+        self._spending = spending
         self._runs = runs
         self._job = job
         self._options = options
@@ -90,11 +93,32 @@ class BatchCalls:
 
     async def run(self, call: PreparedCall, context: InMemoryRunContext) -> OperationResult:
         """Run a call until it has a result; raises GatewayError."""
-        return await self._runs.run_call(await self._resolved(), call, context)
+        resolved = await self._resolved()
+        taken = await self._spending.take(self._job, resolved.record, call)
+        try:
+            answer = await self._runs.run_call(resolved, call, context)
+        except GatewayError as error:
+            await taken.failed(error)
+            raise
+        await taken.returned(answer)
+        return answer
 
     async def run_bulk(self, calls: Sequence[PreparedCall], context: InMemoryRunContext) -> list[Outcome]:
         """Run the calls of one group by one request; raises UpstreamRateLimited and Unavailable."""
-        return await self._runs.run_bulk(await self._resolved(), calls, context)
+        resolved = await self._resolved()
+        taken: list[Taken] = []
+        try:
+            for call in calls:
+                taken.append(await self._spending.take(self._job, resolved.record, call))
+            outcomes = await self._runs.run_bulk(resolved, calls, context)
+        except GatewayError:
+            await give_back(taken)
+            raise
+        await give_back([each for each, outcome in zip(taken, outcomes, strict=True) if outcome is None])
+        for each, outcome in zip(taken, outcomes, strict=True):
+            if isinstance(outcome, OperationResult):
+                await each.returned(outcome)
+        return outcomes
 
     async def _resolved(self) -> ResolvedConnector:
         assert self._job.connector_id is not None

@@ -26,6 +26,7 @@ from gateway.operations.batches.model import BatchJob
 from gateway.operations.batches.run import BatchRun
 from gateway.operations.permission import Permission
 from gateway.operations.runs import OperationRuns
+from gateway.operations.spending import Spending
 from gateway.upstream.responses import OperationResult
 
 
@@ -37,6 +38,7 @@ class Batches:
         audit: Audit,
         connectors: ConnectorResolver,
         permission: Permission,
+        spending: Spending,
         runs: OperationRuns,
         jobs: JobStore,
         inputs: BatchInputs,
@@ -48,6 +50,7 @@ class Batches:
         self._audit = audit
         self._connectors = connectors
         self._permission = permission
+        self._spending = spending
         self._runs = runs
         self._jobs = jobs
         self._inputs = inputs
@@ -115,7 +118,14 @@ class Batches:
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Run a batch's job on a worker; raises GatewayError."""
         options = msgspec.convert(job.params, BatchJob)
-        calls = BatchCalls(self._connectors, self._permission, self._runs, job, options)
+        calls = BatchCalls(
+            connectors=self._connectors,
+            permission=self._permission,
+            spending=self._spending,
+            runs=self._runs,
+            job=job,
+            options=options,
+        )
         return await BatchRun(
             calls=calls, options=options, inputs=self._inputs, jobs=self._jobs, job=job, run_context=run_context
         ).all()

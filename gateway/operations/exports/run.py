@@ -29,6 +29,7 @@ from gateway.operations.exports.formats import (
 )
 from gateway.operations.exports.model import ExportParams, ExportState
 from gateway.operations.exports.pages import RecordPages
+from gateway.operations.spending import Taken
 from gateway.upstream.field_selection import FieldSelection, selected_records
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.responses import OperationResult
@@ -49,6 +50,7 @@ class ExportRun:
     job: StoredJob
     params: ExportParams
     run_context: JobRunContext
+    taken: Taken
 
     async def run(self) -> OperationResult:
         """The stored file as the job's result; raises GatewayError."""
@@ -80,6 +82,7 @@ class ExportRun:
             )
             self.files.require_size(state.size)
             await self.run_context.checkpoint(state.document(), lines, state.parts if lines else None)
+            await self.taken.returned_records(len(lines))
             EXPORT_RECORDS.add(self.params.file, by=len(lines))
             await self.run_context.progress(state.records, None, f"{state.records} records collected")
             if following is not None:

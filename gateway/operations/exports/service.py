@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
+from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
+from gateway.errors import GatewayError
 from gateway.foundation.db.pool import Database
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.run_context import JobRunContext
@@ -26,6 +28,7 @@ from gateway.operations.exports.model import ExportParams
 from gateway.operations.exports.pages import ListPages, RecordPages, SearchPages
 from gateway.operations.exports.run import ExportRun
 from gateway.operations.permission import Acting, Permission
+from gateway.operations.spending import Spending
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.responses import OperationResult
 
@@ -49,6 +52,7 @@ class Exports:
     database: Database
     connectors: ConnectorResolver
     permission: Permission
+    spending: Spending
     copy_search: CopySearch
     execution: Execution
     jobs: JobStore
@@ -61,19 +65,26 @@ class Exports:
         """
         with recorded(self.audit, caller, call) as entry:
             caller.require(Scope.READ)
-            new = await self._new_job(caller, call)
+            record, new = await self._new_job(caller, call)
             entry.kind = new.kind
-            outcome = await self.execution.submit(new, call)
+            taken = await self.spending.take_named(caller, record, f"{new.entity}.{new.action}", new.params["params"])
+            try:
+                outcome = await self.execution.submit(new, call)
+            except GatewayError as error:
+                await taken.failed(error)
+                raise
+            if outcome.is_replayed:
+                await taken.give_back()
             entry.accept(call_id_of(outcome.job, is_new=not outcome.is_replayed))
         return outcome
 
-    async def _new_job(self, caller: Caller, call: OperationCall) -> NewJob:
+    async def _new_job(self, caller: Caller, call: OperationCall) -> tuple[ConnectorRecord, NewJob]:
         resolved = await self.connectors.get_for(caller, call.connector_id)
         new = new_export(resolved.connector.kind, call, caller.organization_id, resolved.record.workspace_name)
         resolved.require_active()
         params = new.params["params"]
         await self._permit(caller, resolved, new, params)
-        return replace(new, client_id=caller.client_id, token_hash=call.token_hash)
+        return resolved.record, replace(new, client_id=caller.client_id, token_hash=call.token_hash)
 
     async def _permit(
         self, acting: Acting, resolved: ResolvedConnector, job: NewJob | StoredJob, params: Mapping[str, Any]
@@ -93,9 +104,19 @@ class Exports:
         """Collect the pages that are not stored yet, then store the file; raises GatewayError."""
         params = msgspec.convert(job.params, ExportParams)
         assert job.connector_id is not None
-        await self._permit(job, await self.connectors.get(job.organization_id, job.connector_id), job, params.params)
+        resolved = await self.connectors.get(job.organization_id, job.connector_id)
+        await self._permit(job, resolved, job, params.params)
         pages = await self._pages(job, params.params)
-        run = ExportRun(pages=pages, jobs=self.jobs, files=self.files, job=job, params=params, run_context=run_context)
+        taken = self.spending.untaken(job, resolved.record, f"{job.entity}.{job.action}", params.params)
+        run = ExportRun(
+            pages=pages,
+            jobs=self.jobs,
+            files=self.files,
+            job=job,
+            params=params,
+            run_context=run_context,
+            taken=taken,
+        )
         return await run.run()
 
     async def _pages(self, job: StoredJob, params: Mapping[str, Any]) -> RecordPages:

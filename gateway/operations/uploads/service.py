@@ -26,6 +26,7 @@ from gateway.operations.accounting import Accounted, describe, recorded
 from gateway.operations.call import OperationCall
 from gateway.operations.permission import Permission
 from gateway.operations.runs import OperationRuns
+from gateway.operations.spending import Spending
 from gateway.operations.uploads.store import Upload, UploadStore
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
@@ -80,6 +81,7 @@ class Uploads:
     audit: Audit
     connectors: ConnectorResolver
     permission: Permission
+    spending: Spending
     runs: OperationRuns
     store: UploadStore
 
@@ -104,6 +106,7 @@ class Uploads:
                     "leave out Upload-Complete"
                 )
             await self.store.require_room(caller.organization_id, call.connector_id)
+            await self.spending.take(caller, resolved.record, engine_call)
             session = await open_session(resolved.connector.session, engine_call, file)
             upload = await self.store.create(
                 caller.organization_id,

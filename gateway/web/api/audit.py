@@ -63,7 +63,7 @@ class UsageQuery(QueryString):
         description="seconds between points; rounded up to whole ten seconds, from 60 on to whole minutes, from 600 on "
         "to whole ten minutes",
     )
-    by: Literal["client", "connector", "workspace"] | None = Field(
+    by: Literal["client", "person", "connector", "workspace"] | None = Field(
         None, description="also count the calls of each of these, if there are at most 100,000"
     )
 

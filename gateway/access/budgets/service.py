@@ -1,0 +1,138 @@
+"""The use cases of administrators: store, read and delete budgets."""
+
+from decimal import Decimal
+from uuid import UUID
+
+from gateway.access.audit.log import Audit
+from gateway.access.budgets.model import SpendingLimit, StoredBudget
+from gateway.access.budgets.point import BudgetPoint
+from gateway.access.budgets.store import BudgetStore
+from gateway.access.identity.model import Caller, Scope
+from gateway.access.names import require_name, require_possible
+from gateway.contract.budgets import BudgetList, BudgetSpendingView, BudgetSum, BudgetView, NewBudget
+from gateway.errors import FieldError, GatewayError, InvalidParams
+from gateway.kinds.catalog import Catalog
+
+_OWNERS = ("client_id", "person_id", "workspace_name")
+_LIMITS = ("calls", "writes", "records", "sum")
+
+
+class BudgetService:
+    """The budgets of the caller's organization."""
+
+    def __init__(self, audit: Audit, store: BudgetStore, point: BudgetPoint, catalog: Catalog) -> None:
+        self._audit = audit
+        self._store = store
+        self._point = point
+        self._catalog = catalog
+
+    async def all(self, caller: Caller) -> BudgetList:
+        """The budgets, by name."""
+        _require(caller)
+        return BudgetList([_view(each) for each in await self._store.all(caller.organization_id)])
+
+    async def get(self, caller: Caller, name: str) -> BudgetView:
+        """A budget; raises NotFound."""
+        _require(caller)
+        require_possible(name, "budget")
+        return _view(await self._store.get(caller.organization_id, name))
+
+    async def put(self, caller: Caller, name: str, new: NewBudget) -> BudgetView:
+        """Store a budget, or change it; what was spent counts on. Raises InvalidParams with all faults."""
+        changed = [each for each in (*_OWNERS, *_LIMITS, "per") if getattr(new, each) is not None]
+        with self._audit.record("budget.put", caller, target=name, changed=changed):
+            _require(caller)
+            require_name(name)
+            faults = [*_faults(new), *self._sum_faults(new.sum)]
+            if faults:
+                raise InvalidParams(faults=faults)
+            budget, is_person = _budget(name, new), new.person_id is not None
+            stored = await self._store.put(caller.organization_id, budget, is_person, caller.client_id)
+            self._forget(caller.organization_id)
+        return _view(stored)
+
+    async def delete(self, caller: Caller, name: str) -> None:
+        """Delete a budget and what is spent of it; raises NotFound."""
+        with self._audit.record("budget.delete", caller, target=name):
+            _require(caller)
+            require_possible(name, "budget")
+            await self._store.delete(caller.organization_id, name)
+            self._forget(caller.organization_id)
+
+    def _sum_faults(self, limit: BudgetSum | None) -> list[FieldError]:
+        """A sum of an operation or a param that no kind has."""
+        if limit is None:
+            return []
+        kind, _, rest = limit.operation.partition(".")
+        entity, _, action = rest.partition(".")
+        try:
+            operation = self._catalog.served(kind).operation(entity, action)
+        except GatewayError as error:
+            return [FieldError("/sum/operation", "sum.operation", "unknown", f"sum.operation: {error.detail}")]
+        first = limit.param.partition(".")[0]
+        if first not in operation.schema.get("properties", {}):
+            message = f"sum.param: {limit.operation} has no param {first!r}"
+            return [FieldError("/sum/param", "sum.param", "unknown", message)]
+        return []
+
+    def _forget(self, organization_id: UUID) -> None:
+        """The caller's next call counts by the change, even before this process is notified."""
+        self._point.on_notify(str(organization_id))
+
+
+def _faults(new: NewBudget) -> list[FieldError]:
+    """Several owners, or no limit."""
+    owners = [each for each in _OWNERS if getattr(new, each) is not None]
+    faults = []
+    if len(owners) > 1:
+        message = f"{' and '.join(owners)}: a budget is of one of them, or without any of the whole organization"
+        faults.append(FieldError(f"/{owners[1]}", owners[1], "conflict", message))
+    if all(getattr(new, each) is None for each in _LIMITS):
+        faults.append(FieldError("/calls", "calls", "required", "a budget has calls, writes, records or sum"))
+    return faults
+
+
+def _budget(name: str, new: NewBudget) -> SpendingLimit:
+    client_id = new.client_id or new.person_id
+    limit = new.sum
+    return SpendingLimit(
+        name=name,
+        per=new.per,
+        client_id=None if client_id is None else UUID(client_id),
+        workspace_name=new.workspace_name,
+        calls=new.calls,
+        writes=new.writes,
+        records=new.records,
+        sum_operation=None if limit is None else limit.operation,
+        sum_param=None if limit is None else limit.param,
+        sum_at_most=None if limit is None else Decimal(str(limit.at_most)),
+    )
+
+
+def _view(stored: StoredBudget) -> BudgetView:
+    budget, total = stored.budget, stored.spent.total
+    owner = None if budget.client_id is None else str(budget.client_id)
+    limit = None
+    if budget.sum_operation is not None and budget.sum_param is not None and budget.sum_at_most is not None:
+        limit = BudgetSum(operation=budget.sum_operation, param=budget.sum_param, at_most=float(budget.sum_at_most))
+    return BudgetView(
+        name=budget.name,
+        client_id=None if stored.is_person else owner,
+        person_id=owner if stored.is_person else None,
+        workspace_name=budget.workspace_name,
+        per=budget.per,
+        calls=budget.calls,
+        writes=budget.writes,
+        records=budget.records,
+        sum=limit,
+        spent=BudgetSpendingView(calls=total.calls, writes=total.writes, records=total.records, sum=float(total.sum)),
+        resets_at=stored.spent.resets_at,
+        created_at=stored.created_at,
+        created_by=None if stored.created_by is None else str(stored.created_by),
+    )
+
+
+def _require(caller: Caller) -> None:
+    """Raise InsufficientScope unless the caller administers the whole organization."""
+    caller.require(Scope.ADMIN)
+    caller.require_whole_organization()

@@ -1,0 +1,116 @@
+"""Takes calls from the budgets of their organization; every way to act for a client passes here before it acts."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+from gateway.access.budgets.model import Use
+from gateway.access.budgets.point import BudgetPoint
+from gateway.connectors.model import ConnectorRecord
+from gateway.contract.kinds import Effect
+from gateway.errors import GatewayError, NotCached, RateLimited, Unavailable
+from gateway.foundation.aio.turns import in_thread
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.operations.permission import Acting
+from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.responses import OperationResult
+
+#: bytes of an answer whose records are counted in a thread
+_LARGE = 64 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What clients use. Dry runs and refused calls use nothing."""
+
+    point: BudgetPoint
+
+    async def take(self, acting: Acting, record: ConnectorRecord, call: PreparedCall) -> "Taken":
+        """Take a call; raises BudgetSpent."""
+        return await self.take_named(
+            acting, record, str(call.operation), call.params, is_write=call.effect is not Effect.READ
+        )
+
+    async def take_search(self, acting: Acting, record: ConnectorRecord, entity: str) -> "Taken":
+        """Take a search of the copy; raises BudgetSpent."""
+        return await self.take_named(acting, record, f"{entity}.{SEARCH_ACTION}", {})
+
+    async def take_named(
+        self,
+        acting: Acting,
+        record: ConnectorRecord,
+        operation: str,
+        params: Mapping[str, Any],
+        *,
+        is_write: bool = False,
+    ) -> "Taken":
+        """Take an operation by its name, `entity.action`; raises BudgetSpent."""
+        taken = self.untaken(acting, record, operation, params, is_write=is_write)
+        return replace(taken, is_covered=await self.point.spend(acting.organization_id, taken.use))
+
+    def untaken(
+        self,
+        acting: Acting,
+        record: ConnectorRecord,
+        operation: str,
+        params: Mapping[str, Any],
+        *,
+        is_write: bool = False,
+    ) -> "Taken":
+        """A call that was taken when its job was accepted, for the records that it returns."""
+        use = Use(
+            client_id=acting.client_id,
+            workspace_name=record.workspace_name,
+            operation=f"{record.kind}.{operation}",
+            params=params,
+            is_write=is_write,
+        )
+        return Taken(point=self.point, organization_id=acting.organization_id, use=use)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A call that was taken from the budgets that cover it."""
+
+    point: BudgetPoint
+    organization_id: UUID
+    use: Use
+    #: whether a budget may cover it
+    is_covered: bool = True
+
+    async def give_back(self) -> None:
+        """Give the call back, because it was not made."""
+        if self.is_covered:
+            await self.point.spend(self.organization_id, replace(self.use, calls=-1))
+
+    async def failed(self, error: GatewayError) -> None:
+        """Give the call back if the error is a temporary refusal, or that of an earlier call with its key."""
+        if error.is_replayed or isinstance(error, RateLimited | Unavailable | NotCached):
+            await self.give_back()
+
+    async def returned(self, answer: OperationResult) -> None:
+        """Take the records that a read returned."""
+        if not self.is_covered or self.use.is_write:
+            return
+        if not answer.is_list:
+            await self.returned_records(1)
+        elif len(bytes(answer.result)) > _LARGE:
+            await self.returned_records(await in_thread(_count, answer))
+        else:
+            await self.returned_records(_count(answer))
+
+    async def returned_records(self, count: int) -> None:
+        """Take records that were returned."""
+        if self.is_covered and count:
+            await self.point.spend(self.organization_id, replace(self.use, calls=0, records=count))
+
+
+async def give_back(taken: Sequence[Taken]) -> None:
+    """Give calls back that were not made."""
+    for each in taken:
+        await each.give_back()
+
+
+def _count(answer: OperationResult) -> int:
+    return len(answer.records)
