@@ -78,7 +78,9 @@ ADVICE: Mapping[str, str] = {
     "rate_limited": "The gateway's rate limit for the client or its organization is reached.",
     "upstream_rate_limited": "The application's rate limit is reached.",
     "upstream_queue_full": "The application's limit of concurrent long operations is reached.",
-    "budget_spent": "A budget has too little left for the call; `budget` names it, `resets_at` says when it is whole again.",
+    "budget_spent": (
+        "A budget has too little left for the call; `budget` names it, `resets_at` says when it is whole again."
+    ),
     "internal_error": "A bug of the gateway: report it with `request_id`.",
     "upstream_error": "The application failed.",
     "upstream_invalid_response": "The application's response cannot be parsed.",
