@@ -4,10 +4,12 @@ GatewayError
 ├── RequestError                 the caller can fix it
 │   ├── MalformedRequest         OrganizationRequired, ConflictingRange
 │   ├── Unauthorized
-│   ├── Forbidden                OrganizationForbidden, InsufficientScope, DeniedByPolicy
+│   ├── Forbidden                OrganizationForbidden, InsufficientScope, DeniedByPolicy,
+│   │                            ApproverIsRequester, PersonalConnector
 │   ├── NotFound                 UpstreamNotFound, ResultExpired, CursorExpired, UploadExpired
 │   ├── Conflict                 IdempotencyInFlight, ConnectorNotReady, JobNotCancelable, JobCanceled,
-│   │                            OutcomeUnknown, UploadOffsetMismatch
+│   │                            ApprovalDenied, ApprovalExpired, ApprovalChanged, OutcomeUnknown,
+│   │                            UploadOffsetMismatch
 │   ├── BodyTooLarge, HeadersTooLarge, UnsupportedEncoding
 │   ├── RangeNotSatisfiable
 │   ├── InvalidParams            UnknownEntity, UnknownAction, UnknownConnectorType, InvalidCredentials,
@@ -141,6 +143,10 @@ class DeniedByPolicy(Forbidden):
     code, title = "denied_by_policy", "Denied by policy"
 
 
+class ApproverIsRequester(Forbidden):
+    code, title = "approver_is_requester", "The approver is the requester"
+
+
 class PersonalConnector(Forbidden):
     code, title = "personal_connector", "Personal connector"
 
@@ -183,6 +189,20 @@ class JobNotCancelable(Conflict):
 
 class JobCanceled(Conflict):
     code, title = "job_canceled", "Job canceled"
+
+
+class ApprovalDenied(JobCanceled):
+    code, title = "approval_denied", "Not approved"
+
+
+class ApprovalExpired(JobCanceled):
+    code, title = "approval_expired", "The approval has expired"
+
+
+class ApprovalChanged(JobCanceled):
+    """A policy, the requests, the records or the credentials changed since the approval was requested."""
+
+    code, title = "approval_changed", "The approval is for something else"
 
 
 class OutcomeUnknown(Conflict):

@@ -128,6 +128,9 @@ class Settings(BaseSettings):
     )
     inline_budget: float = Field(20.0, description="Seconds after which a call of a long operation becomes a job.")
     token_seconds: int = Field(900, description="Lifetime of a bearer token in seconds.")
+    approval_seconds: int = Field(
+        86400, ge=60, description="Seconds after which a request for approval expires, unless the policy says it."
+    )
     job_retention: int = Field(7 * 86400, description="Seconds for which the result of a finished job is kept.")
     audit_retention: int = Field(
         365 * 86400, ge=86400, description="Seconds for which audit entries are kept; at least a day."

@@ -30,6 +30,8 @@ class ConnectorRecord:
     environment: dict[str, str]
     #: the person whose account it is; None for a shared connector
     owner_id: UUID | None = None
+    #: another one after a person replaced the credentials; the same after a renewal
+    account_id: UUID
     created_at: datetime
     updated_at: datetime
 

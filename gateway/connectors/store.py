@@ -56,6 +56,7 @@ _INSERT = f"""
     )
     SELECT {COLUMNS} FROM inserted AS connectors JOIN workspaces ON workspaces.id = connectors.workspace_id
 """
+_NEW_ACCOUNT = "UPDATE connectors SET account_id = gen_random_uuid() WHERE organization_id = $1 AND id = $2"
 _SEAL = """
     INSERT INTO connector_secrets (connector_id, organization_id, key_id, wrapped_key, sealed, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6)
@@ -224,8 +225,10 @@ class ConnectorStore:
         connector_id: UUID,
         credentials: Mapping[str, str],
         expires_at: datetime | None = None,
+        *,
+        is_renewal: bool = False,
     ) -> None:
-        """Replace the credentials in the caller's transaction.
+        """Replace the credentials in the caller's transaction; by a renewal, with those of the same account.
 
         The credentials are bound to the connector's kind and variables, so these are written first.
         """
@@ -233,6 +236,8 @@ class ConnectorStore:
         if row is None:
             raise NotFound("there is no such connector")
         await self._seal(connection, binding_of(organization_id, connector_id, row), credentials, expires_at)
+        if not is_renewal:
+            await connection.execute(_NEW_ACCOUNT, organization_id, connector_id)
 
     async def _seal(
         self, connection: Connection, bound_to: Binding, credentials: Mapping[str, str], expires_at: datetime | None

@@ -16,7 +16,7 @@ _RECEIVER = "https://app.example.com/webhooks"
 _DATA = (
     "Of a job: `job_id`, `status`, `entity`, `action`, `workspace_name`, `labels`. Of a connector: `connector_id`, "
     "`name`, `kind`, `workspace_name`, `status`, `status_reason`. Of a record: `entity`, `record_id`, and `record` in "
-    "deliveries of webhooks that include it."
+    "deliveries of webhooks that include it. Of an approval: `approval_id`, `job_id`, `status`, `reason`."
 )
 
 
@@ -34,6 +34,11 @@ class EventType(StrEnum):
     RECORD_UPDATED = "record.updated"
     RECORD_DELETED = "record.deleted"
     SCHEDULE_MISSED = "schedule.missed"
+    APPROVAL_REQUESTED = "approval.requested"
+    APPROVAL_APPROVED = "approval.approved"
+    APPROVAL_DENIED = "approval.denied"
+    APPROVAL_EXPIRED = "approval.expired"
+    APPROVAL_SUPERSEDED = "approval.superseded"
     #: the gateway stopped delivering to a webhook
     WEBHOOK_DISABLED = "webhook.disabled"
 

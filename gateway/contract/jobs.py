@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
+from gateway.contract.approvals import JobApprovalView
 from gateway.contract.members import ID, TIME, Id, PageOf, Time, Url, member
 from gateway.contract.problems import JobErrorView
 
@@ -16,7 +17,7 @@ class JobStatus(StrEnum):
     QUEUED = "queued"
     #: a worker holds its lease
     RUNNING = "running"
-    #: held back by a back-off or the application's rate limit
+    #: held back by a back-off, the application's rate limit, or until a person approves it
     WAITING = "waiting"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -57,6 +58,7 @@ class JobView(Struct, frozen=True, kw_only=True):
     known: Annotated[dict[str, Any] | None, member(_KNOWN)] = None
     safe_to_retry: Annotated[bool | None, member("Of an `unknown` job: whether a repetition does no harm.")] = None
     labels: Annotated[dict[str, str], member("The caller's labels.")] = {}
+    approval: Annotated[JobApprovalView | None, member("The approval for which the job waits or waited.")] = None
 
 
 class JobPage(PageOf[JobView], frozen=True):

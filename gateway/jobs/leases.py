@@ -192,6 +192,10 @@ class JobOutcome:
 LeaseKey: TypeAlias = tuple[UUID, int]
 
 
+class JobWaits(Exception):
+    """The run ended without an outcome, because the job waits for an approval; its row says so already."""
+
+
 class LostLease(Exception):
     """Another process holds the job, or the job has ended: the run must stop and write nothing more."""
 

@@ -105,6 +105,8 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True):
     wrapped_key: bytes | None
     #: the person whose own connector it runs on
     owner_id: UUID | None = None
+    #: its latest approval: `{id, status, reason, expires_at}`
+    approval: dict[str, Any] | None = None
 
     @property
     def is_done(self) -> bool:
@@ -219,7 +221,8 @@ def accepted_job(row: Any, new: NewJob) -> StoredJob:
 def _members(row: Any) -> dict[str, Any]:
     members = dict(row)
     members["labels"] = json.loads(members["labels"])
-    members["error"] = None if members["error"] is None else json.loads(members["error"])
+    for name in ("error", "approval"):
+        members[name] = None if members[name] is None else json.loads(members[name])
     members["effect"] = Effect(members["effect"])
     members["surface"] = Surface(members["surface"])
     members["status"] = JobStatus(members["status"])
@@ -228,6 +231,11 @@ def _members(row: Any) -> dict[str, Any]:
 
 def url_of(job: JobSummary, base_url: str) -> str:
     return f"{base_url}/api/v1/jobs/{job.id}"
+
+
+def approval_url(base_url: str, approval_id: object) -> str:
+    """The page on which a person decides about a call."""
+    return f"{base_url}/console/approvals/{approval_id}"
 
 
 @dataclass(frozen=True, slots=True)

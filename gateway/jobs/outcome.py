@@ -56,7 +56,8 @@ def classify_outcome(
         return JobOutcome(status=JobStatus.UNKNOWN, result=result, error=document, message=sentence)
     if not isinstance(error, JobCanceled):
         return JobOutcome(status=JobStatus.FAILED, error=document, message=sentence)
-    was_done = {**document, **facts} if effects.known else None
+    says_why = type(error) is not JobCanceled
+    was_done = {**document, **facts} if effects.known else document if says_why else None
     return JobOutcome(status=JobStatus.CANCELED, result=result, error=was_done, message=sentence)
 
 

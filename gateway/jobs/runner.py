@@ -32,7 +32,7 @@ from gateway.foundation.aio.retries import retry_until_available
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import LEASES_LOST
 from gateway.jobs import results
-from gateway.jobs.leases import JobOutcome, LeaseKey, Leases, LostLease
+from gateway.jobs.leases import JobOutcome, JobWaits, LeaseKey, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNSTARTED, StoredJob
 from gateway.jobs.outcome import classify_outcome, is_requeued, must_continue, releases_key, with_outcome
 from gateway.jobs.run_context import JobRunContext, Work
@@ -179,6 +179,8 @@ class Lease:
                 outcome = await self._outcome(work)
             self._is_finishing = True
             return await self._store(outcome)
+        except JobWaits:
+            return None
         except LostLease:
             LEASES_LOST.add()
             log.warning("lost the lease; the result is dropped", extra={"job_id": str(job.id)})
@@ -218,7 +220,7 @@ class Lease:
                 return await work(self.job, self.run_context)
         except GatewayError as error:
             return error
-        except (LostLease, GeneratorExit):
+        except (LostLease, JobWaits, GeneratorExit):
             raise
         # Also one that is no Exception: a job whose run ends without an outcome would count as that of a lost worker.
         except BaseException as error:

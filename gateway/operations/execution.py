@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from gateway.access.audit.log import Audit, Entry
 from gateway.access.identity.model import Caller, Scope
+from gateway.access.policy.model import Verdict
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.kinds import Effect
 from gateway.errors import (
@@ -58,6 +59,8 @@ class PreparedExecution(msgspec.Struct, frozen=True, kw_only=True):
     sunset_headers: Mapping[str, str]
     #: the audit entry of the request
     entry: Entry
+    #: whether a person must approve the call, for which its job waits
+    needs_approval: bool
 
     @property
     def cache_key(self) -> Key:
@@ -123,7 +126,7 @@ class Execution:
     async def execute(self, caller: Caller, call: OperationCall) -> Done | Accepted:
         """The answer, or the job that will have it; raises GatewayError."""
         with recorded(self._audit, caller, call) as entry:
-            prepared = await self._prepare(caller, call, entry)
+            prepared = await self._prepare(caller, call, entry, may_wait=True)
             engine_call = prepared.engine_call
             with Accounted(resolved=prepared.resolved, operation=engine_call.operation) as accounted:
                 outcome = await self._spent(prepared)
@@ -151,6 +154,8 @@ class Execution:
 
     async def _executed(self, prepared: PreparedExecution) -> Done | Accepted:
         call = prepared.call
+        if prepared.needs_approval:
+            return await self._as_job(prepared)
         freshness = call.freshness if prepared.engine_call.effect is Effect.READ else None
         if freshness is None:
             return await self._requested(prepared)
@@ -206,17 +211,21 @@ class Execution:
         resolved = await self._connectors.get_for(caller, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         caller.require(_SCOPE_OF[engine_call.effect])
-        await self._permission.require_call(caller, resolved.record, engine_call, call.surface)
+        await self._permission.require_call(caller, resolved.record, engine_call, call.surface, may_wait=True)
         _require_declared(call, engine_call)
         return resolved.connector.preview(engine_call)
 
-    async def _prepare(self, caller: Caller, call: OperationCall, entry: Entry) -> PreparedExecution:
+    async def _prepare(
+        self, caller: Caller, call: OperationCall, entry: Entry, *, may_wait: bool = False
+    ) -> PreparedExecution:
         """Validate the call and the caller's permission; raises every fault."""
         resolved = await self._connectors.get_for(caller, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         describe(entry, resolved, engine_call)
         caller.require(_SCOPE_OF[engine_call.effect])
-        await self._permission.require_call(caller, resolved.record, engine_call, call.surface)
+        decision = await self._permission.require_call(
+            caller, resolved.record, engine_call, call.surface, may_wait=may_wait
+        )
         _require_declared(call, engine_call)
         resolved.require_active()
         if engine_call.limit is not None:
@@ -224,7 +233,13 @@ class Execution:
         headers_by_method = engine_call.operation.sunset_headers
         headers = headers_by_method.get(resolved.record.auth_method, headers_by_method[None])
         return PreparedExecution(
-            caller=caller, call=call, resolved=resolved, engine_call=engine_call, sunset_headers=headers, entry=entry
+            caller=caller,
+            call=call,
+            resolved=resolved,
+            engine_call=engine_call,
+            sunset_headers=headers,
+            entry=entry,
+            needs_approval=decision.verdict is Verdict.APPROVE,
         )
 
     async def _only_cached(self, prepared: PreparedExecution, freshness: Freshness) -> Done:
@@ -340,7 +355,8 @@ class Execution:
     def _wait_of(self, prepared: PreparedExecution) -> float:
         if prepared.call.wait is not None:
             return float(prepared.call.wait)
-        return 0.0 if prepared.engine_call.effect is not Effect.READ else self._inline_budget
+        is_quick = prepared.engine_call.effect is Effect.READ and not prepared.needs_approval
+        return self._inline_budget if is_quick else 0.0
 
     def _key(self, call: OperationCall) -> IdempotencyKey | None:
         if call.idempotency_key is None:

@@ -71,9 +71,12 @@ class Permission:
             raise DeniedByPolicy(f"the policies of the organization do not allow {entity}.{action}")
 
     async def require_call(
-        self, acting: Acting, record: ConnectorRecord, call: PreparedCall, surface: Surface
+        self, acting: Acting, record: ConnectorRecord, call: PreparedCall, surface: Surface, *, may_wait: bool = False
     ) -> Decision:
-        """The decision of a prepared call: execute, download, upload, a line of a batch, a job that starts."""
+        """The decision of a prepared call: execute, download, upload, a line of a batch, a job that starts.
+
+        `may_wait`: whether the caller can wait until a person approves the call.
+        """
         operation = call.operation
         return await self.point.require(
             acting.organization_id,
@@ -87,6 +90,7 @@ class Permission:
                 params=call.params,
                 operation=operation,
             ),
+            may_wait=may_wait,
         )
 
     async def require_search(self, acting: Acting, record: ConnectorRecord, entity: str, surface: Surface) -> Decision:
@@ -112,12 +116,13 @@ class Permission:
         action: str,
         params: Mapping[str, Any],
         surface: Surface,
+        may_wait: bool = False,
     ) -> Decision:
         """The decision of an operation or a search by its name, with params that were validated before."""
         if action == SEARCH_ACTION:
             return await self.require_search(acting, record, entity, surface)
         call = PreparedCall.of(kind.operation(entity, action), params)
-        return await self.require_call(acting, record, call, surface)
+        return await self.require_call(acting, record, call, surface, may_wait=may_wait)
 
 
 def target_of(record: ConnectorRecord) -> Target:

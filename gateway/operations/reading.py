@@ -39,7 +39,10 @@ class ResultReading:
     inputs: BatchInputs
 
     async def require(self, caller: Caller, job: JobSummary, surface: Surface) -> None:
-        """Raise DeniedByPolicy unless the caller may run now what the job ran; without policies nothing is read."""
+        """Raise DeniedByPolicy unless the caller may run now what the job ran; without policies nothing is read.
+
+        The result of an approved job may be read by who may run it with an approval.
+        """
         if not await self.permission.is_needed(caller) or job.connector_id is None:
             return
         if job.task not in (OPERATION.name, EXPORT.name, BATCH.name):
@@ -51,7 +54,7 @@ class ResultReading:
             return
         if job.task == EXPORT.name:
             params = msgspec.convert(params, ExportParams).params
-        await self._require(caller, resolved, job.entity or "", job.action or "", params, surface)
+        await self._require(caller, resolved, job, job.entity or "", job.action or "", params, surface)
 
     async def may_read_records(self, organization_id: UUID, client_id: UUID, connector_id: UUID, entity: str) -> bool:
         """Whether events for a client may contain records of an entity: whether it may search the copy of them."""
@@ -78,12 +81,13 @@ class ResultReading:
                         kind = resolved.connector.kind
                         await self.permission.require_possible(caller, resolved.record, kind, each.entity, each.action)
                     else:
-                        await self._require(caller, resolved, each.entity, each.action, each.params, Surface.BATCH)
+                        await self._require(caller, resolved, job, each.entity, each.action, each.params, Surface.BATCH)
 
     async def _require(
         self,
         caller: Caller,
         resolved: ResolvedConnector,
+        job: JobSummary,
         entity: str,
         action: str,
         params: Mapping[str, Any],
@@ -97,4 +101,5 @@ class ResultReading:
             action=action,
             params=params,
             surface=surface,
+            may_wait=job.approval is not None,
         )

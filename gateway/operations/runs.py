@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import msgspec
 
 from gateway.access.audit.log import Audit, Entry, outcome_of
+from gateway.access.policy.model import Verdict
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.kinds import Effect
@@ -17,6 +18,7 @@ from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.operations.accounting import Accounted, describe_created
+from gateway.operations.approvals.gate import ApprovalGate, each_of
 from gateway.operations.permission import Permission
 from gateway.operations.response_cache import AuditedWrite, ResponseCache
 from gateway.operations.spending import Spending, Taken
@@ -39,6 +41,7 @@ class OperationRuns:
         connectors: ConnectorResolver,
         permission: Permission,
         spending: Spending,
+        gate: ApprovalGate,
         files: StoredFiles,
         write_through: WriteThrough,
         cache: ResponseCache,
@@ -47,6 +50,7 @@ class OperationRuns:
         self._connectors = connectors
         self._permission = permission
         self._spending = spending
+        self._gate = gate
         self._files = files
         self._write_through = write_through
         self._cache = cache
@@ -105,12 +109,19 @@ class OperationRuns:
         """
         resolved, call = await self._job_call(job)
         if call.effect is Effect.READ or not job.state:
-            await self._permission.require_call(job, resolved.record, call, job.surface)
+            await self._permit(job, resolved, call)
         with Accounted(resolved=resolved, operation=call.operation):
             taken = await self._taken(job, resolved, call)
             answer = await self._ran(resolved, call, job, run_context)
             await taken.returned(answer)
         return answer
+
+    async def _permit(self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall) -> None:
+        """Raise DeniedByPolicy, JobWaits until a person has approved the call, and ApprovalChanged."""
+        self._gate.require_valid(job)
+        decision = await self._permission.require_call(job, resolved.record, call, job.surface, may_wait=True)
+        if decision.verdict is Verdict.APPROVE and not await self._gate.is_released(job):
+            await self._gate.require(job, resolved, each_of([call]), decision.approvals)
 
     async def _taken(self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall) -> Taken:
         """The call of a job was taken when a caller requested it; that of a schedule is taken when it starts."""

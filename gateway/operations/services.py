@@ -17,6 +17,9 @@ from gateway.foundation.vault.vault import Vault
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.services import JobServices
 from gateway.kinds.catalog import Catalog
+from gateway.operations.approvals.gate import ApprovalGate
+from gateway.operations.approvals.service import Approvals
+from gateway.operations.approvals.store import ApprovalStore
 from gateway.operations.batches.inputs import BatchInputs
 from gateway.operations.batches.service import Batches
 from gateway.operations.copy_search import CopySearch
@@ -44,6 +47,7 @@ class OperationServices:
     """The use cases that run operations."""
 
     permission: Permission
+    approvals: Approvals
     offers: Offers
     reading: ResultReading
     policy_trials: PolicyTrials
@@ -77,11 +81,13 @@ async def open_operations(
     """Open the use cases, and the cache of responses that they share."""
     audit, resolver, permission = logs.audit, connectors.resolver, Permission(policy.point)
     spending = Spending(policy.budget_point)
+    approvals = ApprovalStore(database, jobs.sealing, settings.job_retention)
+    gate = ApprovalGate(approvals, settings.approval_seconds)
     cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
     notifications.subscribe(
         {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
     )
-    runs = OperationRuns(audit, resolver, permission, spending, jobs.files, WriteThrough(database), cache)
+    runs = OperationRuns(audit, resolver, permission, spending, gate, jobs.files, WriteThrough(database), cache)
     copy_search = CopySearch(audit, resolver, permission, spending, database, copy.search)
     execution = Execution(
         audit=audit,
@@ -102,6 +108,7 @@ async def open_operations(
     try:
         yield OperationServices(
             permission=permission,
+            approvals=Approvals(audit, approvals, jobs.wakeup, settings.base_url),
             offers=Offers(connectors.access, permission),
             policy_trials=PolicyTrials(
                 audit=audit, catalog=catalog, connectors=connectors.access, policies=policy.change
@@ -115,6 +122,7 @@ async def open_operations(
                 connectors=resolver,
                 permission=permission,
                 spending=spending,
+                gate=gate,
                 runs=runs,
                 jobs=jobs.store,
                 inputs=inputs,
@@ -128,6 +136,7 @@ async def open_operations(
                 connectors=resolver,
                 permission=permission,
                 spending=spending,
+                gate=gate,
                 copy_search=copy_search,
                 execution=execution,
                 jobs=jobs.store,

@@ -3,6 +3,7 @@
 from itertools import chain
 
 from gateway.web.api import (
+    approvals,
     audit,
     authorization,
     batches,
@@ -44,7 +45,19 @@ ROUTES: tuple[Route, ...] = (
         for module in (
             *(execute, batches, downloads, uploads, context_store, jobs, job_events, schedules, events, webhooks),
             *(connectors, hooks, connect, tokens, oauth, discovery, operation_search, audit, requests, clients),
-            *(people, policies, budgets, grants, mcp, authorization, operations, docs_site, pages, provider_callback),
+            *(
+                people,
+                policies,
+                approvals,
+                budgets,
+                grants,
+                mcp,
+                authorization,
+                operations,
+                docs_site,
+                pages,
+                provider_callback,
+            ),
         )
     ),
     *CONSOLE_ROUTES,

@@ -161,13 +161,23 @@ async def test_a_refusal_names_the_policy_and_its_advice_but_not_its_text(api: A
     assert allowed.status == 200
 
 
-async def test_a_call_that_needs_an_approval_is_refused(api: Api, support_desk: ConnectorApi):
-    await put(api, f'{READ} @id("ask") @approval("Writes need a person.") {EVERYTHING}')
+@pytest.mark.parametrize(
+    ("method", "path", "options"),
+    [
+        ("POST", "/execute", {"json": {"entity": "tickets", "action": "context_store_search", "params": SEARCH}}),
+        ("GET", "/download/attachments?attachment_id=2", {}),
+    ],
+    ids=["search", "download"],
+)
+async def test_what_cannot_wait_for_an_approval_is_refused(
+    api: Api, support_desk: ConnectorApi, method: str, path: str, options
+):
+    await put(api, f'@id("ask") @approval("A person must know.") {EVERYTHING}')
 
-    refused = (await support_desk.send("tickets", "update", UPDATE)).document(403)
+    refused = (await api.call(method, f"{support_desk.path}{path}", **options)).document(403)
 
     assert (refused["code"], refused["policy"]) == ("denied_by_policy", "ask")
-    assert "Writes need a person." in refused["detail"]
+    assert "A person must know." in refused["detail"]
 
 
 async def test_the_surface_of_a_call_is_known_to_policies(front: FrontEnd, api: Api, support_desk: ConnectorApi):

@@ -42,6 +42,8 @@ class Scope(StrEnum):
     WRITE = "write"
     #: see the audit log and manage the organization
     ADMIN = "admin"
+    #: decide about calls for which a policy demands an approval
+    APPROVE = "approve"
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,15 +57,18 @@ class PolicyPoint:
         """The policies of an organization; raises Unavailable."""
         return await self._cache.get(organization_id)
 
-    async def require(self, organization_id: UUID, call: PolicyCall) -> Decision:
-        """The decision of a call; raises DeniedByPolicy. A call that a person must approve is refused."""
+    async def require(self, organization_id: UUID, call: PolicyCall, *, may_wait: bool = False) -> Decision:
+        """The decision of a call; raises DeniedByPolicy.
+
+        Also for a call that a person must approve, unless it may wait for that.
+        """
         decision = await self.decide(organization_id, call)
-        if decision.verdict is Verdict.ALLOW:
+        if decision.verdict is Verdict.ALLOW or (may_wait and decision.verdict is Verdict.APPROVE):
             return decision
         name = next(iter(decision.policies), None)
         if decision.verdict is Verdict.APPROVE:
             reasons = "; ".join(approval.reason for approval in decision.approvals)
-            message = f"the policy {name} demands an approval ({reasons}), and the gateway cannot ask for one yet"
+            message = f"the policy {name} demands an approval ({reasons}), for which this way to call cannot wait"
         elif name is None:
             message = "no policy of the organization permits this call"
         else:

@@ -51,7 +51,9 @@ class TokenPersistence:
             if current.version != lease.version:
                 return current
             await connection.execute(_UPDATE_CONNECTOR, organization_id, connector_id, json.dumps(dict(environment)))
-            await self._connectors.seal_within(connection, organization_id, connector_id, credentials, expires_at)
+            await self._connectors.seal_within(
+                connection, organization_id, connector_id, credentials, expires_at, is_renewal=True
+            )
             return await self._connectors.lock_secret(connection, organization_id, connector_id)
 
     async def mark_needs_reauth(self, lease: RenewalLease, reason: str) -> Secret | None:

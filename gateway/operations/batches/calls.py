@@ -1,16 +1,18 @@
 """Prepares the calls of a batch for the current connector, groups them for bulk requests, and runs them."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from uuid import uuid5
 
 from gateway.access.audit.log import Entry
+from gateway.access.policy.model import Approval, Verdict
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.policies import Surface
 from gateway.errors import GatewayError
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Kind
 from gateway.operations.accounting import describe
+from gateway.operations.approvals.gate import ApprovalGate, each_of
 from gateway.operations.batches.grouping import Numbered, grouped
 from gateway.operations.batches.model import BatchJob, StoredOperation
 from gateway.operations.permission import Permission
@@ -30,6 +32,7 @@ class BatchCalls:
         connectors: ConnectorResolver,
         permission: Permission,
         spending: Spending,
+        gate: ApprovalGate,
         runs: OperationRuns,
         job: StoredJob,
         options: BatchJob,
@@ -37,6 +40,8 @@ class BatchCalls:
         self._connectors = connectors
         self._permission = permission
         self._spending = spending
+        self._gate = gate
+        self._is_approved = False
         self._runs = runs
         self._job = job
         self._options = options
@@ -55,8 +60,32 @@ class BatchCalls:
     async def prepared(self, operation: StoredOperation) -> PreparedCall:
         """The call of an operation; raises InvalidParams, DeniedByPolicy, NotFound and ConnectorNotReady."""
         call = await self._prepared(operation)
-        await self._permission.require_call(self._job, (await self._resolved()).record, call, Surface.BATCH)
+        record = (await self._resolved()).record
+        await self._permission.require_call(self._job, record, call, Surface.BATCH, may_wait=self._is_approved)
         return call
+
+    async def approve(self, operations: AsyncIterator[Numbered]) -> None:
+        """Let the batch go on if all its operations that need it are approved, together.
+
+        Raises JobWaits until they are, and ApprovalChanged. Steps cannot wait: their params are not known yet.
+        """
+        self._gate.require_valid(self._job)
+        if self._options.steps or not await self._permission.is_needed(self._job):
+            return
+        resolved, approvals = await self._resolved(), dict[Approval, None]()
+        asking: list[PreparedCall] = []
+        async for _, operation in operations:
+            with suppress(GatewayError):  # such an operation ends with its error when it runs
+                call = await self._prepared(operation)
+                decision = await self._permission.require_call(
+                    self._job, resolved.record, call, Surface.BATCH, may_wait=True
+                )
+                if decision.verdict is Verdict.APPROVE:
+                    approvals.update(dict.fromkeys(decision.approvals))
+                    asking.append(call)
+        if asking and not await self._gate.is_released(self._job):
+            await self._gate.require(self._job, resolved, each_of(asking), list(approvals))
+        self._is_approved = True
 
     async def _prepared(self, operation: StoredOperation) -> PreparedCall:
         kind = (await self._resolved()).connector.kind

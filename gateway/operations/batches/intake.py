@@ -77,7 +77,7 @@ class Intake:
         self._caller.require(Scope.READ if effect is Effect.READ else Scope.WRITE)
         if not self._options.steps:  # a step is decided when it runs: its params may be results of earlier ones
             call = PreparedCall.of(self._kind.operation(stored.entity, stored.action), stored.params)
-            await self._permission.require_call(self._caller, self._record, call, Surface.BATCH)
+            await self._permission.require_call(self._caller, self._record, call, Surface.BATCH, may_wait=True)
         self.effect = max(self.effect, effect, key=_ORDER.index)
         line = msgspec.json.encode(stored, order="deterministic")
         self._identity.update(line + b"\n")

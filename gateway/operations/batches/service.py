@@ -19,6 +19,7 @@ from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.tasks import BATCH
+from gateway.operations.approvals.gate import ApprovalGate
 from gateway.operations.batches.calls import BatchCalls
 from gateway.operations.batches.inputs import BatchInputs
 from gateway.operations.batches.intake import Intake
@@ -39,6 +40,7 @@ class Batches:
         connectors: ConnectorResolver,
         permission: Permission,
         spending: Spending,
+        gate: ApprovalGate,
         runs: OperationRuns,
         jobs: JobStore,
         inputs: BatchInputs,
@@ -51,6 +53,7 @@ class Batches:
         self._connectors = connectors
         self._permission = permission
         self._spending = spending
+        self._gate = gate
         self._runs = runs
         self._jobs = jobs
         self._inputs = inputs
@@ -122,10 +125,12 @@ class Batches:
             connectors=self._connectors,
             permission=self._permission,
             spending=self._spending,
+            gate=self._gate,
             runs=self._runs,
             job=job,
             options=options,
         )
+        await calls.approve(self._inputs.operations(job, options.total))
         return await BatchRun(
             calls=calls, options=options, inputs=self._inputs, jobs=self._jobs, job=job, run_context=run_context
         ).all()

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
+from gateway.access.policy.model import Decision, Verdict
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.errors import GatewayError
@@ -20,6 +21,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.accounting import recorded
+from gateway.operations.approvals.gate import ApprovalGate, each_of
 from gateway.operations.call import Accepted, OperationCall
 from gateway.operations.copy_search import CopySearch
 from gateway.operations.execution import Execution
@@ -30,6 +32,7 @@ from gateway.operations.exports.run import ExportRun
 from gateway.operations.permission import Acting, Permission
 from gateway.operations.spending import Spending
 from gateway.upstream.field_selection import FieldSelection
+from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult
 
 # Once the file is complete, its pages are no longer needed.
@@ -53,6 +56,7 @@ class Exports:
     connectors: ConnectorResolver
     permission: Permission
     spending: Spending
+    gate: ApprovalGate
     copy_search: CopySearch
     execution: Execution
     jobs: JobStore
@@ -88,9 +92,9 @@ class Exports:
 
     async def _permit(
         self, acting: Acting, resolved: ResolvedConnector, job: NewJob | StoredJob, params: Mapping[str, Any]
-    ) -> None:
-        """Raise DeniedByPolicy unless the client may read the first page."""
-        await self.permission.require(
+    ) -> Decision:
+        """The decision about the first page; raises DeniedByPolicy, also if a search would need an approval."""
+        return await self.permission.require(
             acting,
             resolved.record,
             kind=resolved.connector.kind,
@@ -98,6 +102,7 @@ class Exports:
             action=job.action or "",
             params=params,
             surface=job.surface,
+            may_wait=job.action != SEARCH_ACTION,
         )
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
@@ -105,7 +110,11 @@ class Exports:
         params = msgspec.convert(job.params, ExportParams)
         assert job.connector_id is not None
         resolved = await self.connectors.get(job.organization_id, job.connector_id)
-        await self._permit(job, resolved, job, params.params)
+        self.gate.require_valid(job)
+        decision = await self._permit(job, resolved, job, params.params)
+        if decision.verdict is Verdict.APPROVE and not await self.gate.is_released(job):
+            call = PreparedCall.of(resolved.connector.kind.operation(job.entity or "", job.action or ""), params.params)
+            await self.gate.require(job, resolved, each_of([call]), decision.approvals)
         pages = await self._pages(job, params.params)
         taken = self.spending.untaken(job, resolved.record, f"{job.entity}.{job.action}", params.params)
         run = ExportRun(

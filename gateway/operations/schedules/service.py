@@ -141,6 +141,7 @@ class ScheduleService:
             action=new.action or "",
             params=new.params if schedule.definition.output is None else new.params["params"],
             surface=new.surface,
+            may_wait=True,
         )
 
     def _checked(self, caller: Caller, schedule: Schedule, definition: ScheduleDefinition) -> Schedule:

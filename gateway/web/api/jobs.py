@@ -10,6 +10,7 @@ from pydantic import BeforeValidator, Field, StringConstraints
 
 from gateway.access.identity.model import Caller, Scope
 from gateway.contract.answers import Answer
+from gateway.contract.approvals import JobApprovalView
 from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.jobs import AcceptedJobView, JobPage, JobStatus, JobView
 from gateway.contract.policies import Surface
@@ -17,7 +18,7 @@ from gateway.contract.problems import JobErrorView
 from gateway.errors import Unauthorized
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
-from gateway.jobs.model import JobFilter, JobSummary, url_of
+from gateway.jobs.model import JobFilter, JobSummary, approval_url, url_of
 from gateway.jobs.tasks import has_file
 from gateway.upstream.http_ranges.headers import is_not_modified
 from gateway.upstream.responses import NULL
@@ -113,8 +114,17 @@ def job_view(request: web.Request, job: JobSummary) -> JobView:
         "error": job.error and msgspec.convert(job.error, JobErrorView),
         "known": error.get("known"),
         "safe_to_retry": error.get("safe_to_retry"),
+        "approval": approval_view(job, request.app[LINK_BASE]),
     }
     return JobView(**members)
+
+
+def approval_view(job: JobSummary, base_url: str) -> JobApprovalView | None:
+    """The approval for which the job waits or waited."""
+    if job.approval is None:
+        return None
+    url = approval_url(base_url, job.approval["id"])
+    return msgspec.convert({**job.approval, "url": url}, JobApprovalView)
 
 
 def accepted_response(request: web.Request, job: JobSummary, headers: Mapping[str, str] | None = None) -> web.Response:

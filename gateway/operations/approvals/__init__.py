@@ -1,0 +1,1 @@
+"""Calls that wait until a person approves the exact requests."""

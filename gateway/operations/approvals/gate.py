@@ -1,0 +1,107 @@
+"""Holds a job until its exact requests are approved, and compares them again before the first byte is sent."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from gateway.access.policy.model import Approval
+from gateway.connectors.resolver import ResolvedConnector
+from gateway.contract.approvals import ApprovalStatus
+from gateway.contract.kinds import Effect
+from gateway.errors import ApprovalChanged, GatewayError
+from gateway.jobs.leases import JobWaits
+from gateway.jobs.model import StoredJob
+from gateway.operations.approvals.model import (
+    MAX_SHOWN,
+    Change,
+    Digest,
+    Proposal,
+    changes_in,
+    lifetime,
+    rules_of,
+)
+from gateway.operations.approvals.store import ApprovalStore
+from gateway.upstream.prepared import PreparedCall, prepare
+
+CHANGED = "what was approved is no longer what would be done; send the call again"
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalGate:
+    """Lets the calls of jobs through that are approved."""
+
+    store: ApprovalStore
+    #: seconds until a request for approval expires, unless the policy says it
+    seconds: int
+
+    def require_valid(self, job: StoredJob) -> None:
+        """Raise ApprovalChanged for a job whose approval was superseded, even if no policy demands one any longer."""
+        if job.approval is not None and job.approval["status"] == ApprovalStatus.SUPERSEDED:
+            raise ApprovalChanged(CHANGED)
+
+    async def is_released(self, job: StoredJob) -> bool:
+        """Whether an earlier attempt of the job went on with its approval: what it began is finished."""
+        found = await self.store.latest(job) if job.attempt > 1 else None
+        return found is not None and found.status is ApprovalStatus.APPROVED and found.released_at is not None
+
+    async def require(
+        self,
+        job: StoredJob,
+        resolved: ResolvedConnector,
+        calls: AsyncIterator[PreparedCall],
+        approvals: Sequence[Approval],
+    ) -> None:
+        """Let the job go on if exactly these calls are approved.
+
+        Raises JobWaits after it has requested the approval, and ApprovalChanged if something else was approved.
+        """
+        proposal, rules = await _proposal(resolved, calls), rules_of(approvals)
+        found = await self.store.latest(job)
+        if found is None:
+            await self.store.request(job, proposal, rules, lifetime(approvals, self.seconds))
+            raise JobWaits
+        is_same = found.status is ApprovalStatus.APPROVED and found.is_for(proposal, rules)
+        if is_same and await self.store.release(found):
+            return
+        await self.store.supersede(found)
+        raise ApprovalChanged(CHANGED)
+
+
+async def _proposal(resolved: ResolvedConnector, calls: AsyncIterator[PreparedCall]) -> Proposal:
+    """What the calls would send and change."""
+    record, shown, changes = resolved.record, list[dict[str, Any]](), list[Change]()
+    digest = Digest(record.id, record.account_id)
+    async for call in calls:
+        for request in resolved.connector.preview(call):
+            digest.add(request)
+            if len(shown) < MAX_SHOWN:
+                shown.append(request)
+                changes += await _changes(resolved, call)
+    return Proposal(
+        digest=digest.value, account_id=record.account_id, items=digest.items, requests=shown, changes=changes
+    )
+
+
+async def _changes(resolved: ResolvedConnector, call: PreparedCall) -> list[Change]:
+    """What a write changes in a record that can be read by the same params; nothing if it cannot be read."""
+    operation = call.operation
+    path, kind = operation.path_params, resolved.connector.kind
+    if call.effect is Effect.READ or not path or "get" not in kind.entity(operation.entity_id).actions:
+        return []
+    reading = kind.operation(operation.entity_id, "get")
+    if set(reading.path_params) != set(path):
+        return []
+    with suppress(GatewayError):
+        named = {name: call.params[name] for name in path if name in call.params}
+        found = (await resolved.connector.run_to_end(prepare(reading, named))).decoded()
+        if isinstance(found, Mapping):
+            written: dict[str, Any] = {name: value for name, value in call.params.items() if name not in path}
+            return changes_in("/".join(map(str, named.values())), found, written)
+    return []
+
+
+async def each_of(calls: Iterable[PreparedCall]) -> AsyncIterator[PreparedCall]:
+    """The calls one by one."""
+    for call in calls:
+        yield call

@@ -1,0 +1,172 @@
+"""What is approved, and when enough people have approved it. Pure."""
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+import rfc8785
+from msgspec import Struct
+
+from gateway.access.policy.model import Approval
+from gateway.contract.approvals import ApprovalStatus
+
+#: requests that approvers see; the digest is that of all
+MAX_SHOWN = 100
+#: changes that approvers see
+_MAX_CHANGES = 100
+#: the largest whole number that canonical JSON has (RFC 8785 §3.2.2.3)
+_LARGEST = 2**53 - 1
+_APPROVERS = re.compile(r'(Group|Client|Person)::"([^"]+)"(?:\s*,\s*([1-9]))?')
+_SECONDS = {"m": 60, "h": 3600, "d": 86_400}
+
+
+class Rule(Struct, frozen=True, kw_only=True):
+    """What one statement demands: so many approvals of a group, of a client or person, or of anybody."""
+
+    policy: str
+    reason: str
+    #: `Group`, `Client`, `Person`, or None for anybody with the scope
+    approver_type: str | None = None
+    approver: str | None = None
+    count: int = 1
+
+
+class ApproverWord(Struct, frozen=True, kw_only=True):
+    """What one person decided."""
+
+    client_id: UUID
+    groups: Sequence[str]
+
+
+class Change(Struct, frozen=True, kw_only=True):
+    """What a request changes in a record."""
+
+    record: str
+    member: str
+    old: Any
+    new: Any
+
+
+class Proposal(Struct, frozen=True, kw_only=True):
+    """What approvers see of a job, and what is compared with it when the job goes on."""
+
+    digest: str
+    account_id: UUID
+    items: int
+    requests: Sequence[Mapping[str, Any]]
+    changes: Sequence[Change] = ()
+
+
+class StoredApproval(Struct, frozen=True, kw_only=True):
+    """An approval of a job."""
+
+    id: UUID
+    organization_id: UUID
+    job_id: UUID
+    status: ApprovalStatus
+    rules: Sequence[Rule]
+    digest: str
+    account_id: UUID
+    changes: Sequence[Change]
+    expires_at: datetime
+    released_at: datetime | None
+
+    def is_for(self, proposal: Proposal, rules: Sequence[Rule]) -> bool:
+        """Whether what was approved is what would be done now, and the same approvals are demanded."""
+        same = (self.digest, self.account_id) == (proposal.digest, proposal.account_id)
+        return same and list(self.changes) == list(proposal.changes) and set(self.rules) == set(rules)
+
+
+class Digest:
+    """`sha-256=:base64:` over the canonical JSON (RFC 8785) of `{account, connector_id, requests}`."""
+
+    def __init__(self, connector_id: UUID, account_id: UUID) -> None:
+        beginning = f'{{"account":"{account_id}","connector_id":"{connector_id}","requests":['
+        self._hash = hashlib.sha256(beginning.encode())
+        #: requests that were added
+        self.items = 0
+
+    def add(self, request: Mapping[str, Any]) -> None:
+        """Add a request, its secrets as `***`."""
+        self._hash.update(b"," if self.items else b"")
+        self._hash.update(rfc8785.dumps(_canonical(request)))
+        self.items += 1
+
+    @property
+    def value(self) -> str:
+        """The digest of the requests that were added."""
+        whole = self._hash.copy()
+        whole.update(b"]}")
+        return f"sha-256=:{base64.b64encode(whole.digest()).decode()}:"
+
+
+def _canonical(value: Any) -> Any:
+    """The value with text in place of numbers that canonical JSON does not have."""
+    if isinstance(value, Mapping):
+        return {name: _canonical(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(each) for each in value]
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        return str(value)
+    return value
+
+
+def rules_of(approvals: Iterable[Approval]) -> tuple[Rule, ...]:
+    """What the statements demand that a decision named."""
+    return tuple(dict.fromkeys(_rule(each) for each in approvals))
+
+
+def _rule(approval: Approval) -> Rule:
+    found = None if approval.approvers is None else _APPROVERS.fullmatch(approval.approvers.strip())
+    if found is None:
+        return Rule(policy=approval.policy, reason=approval.reason)
+    return Rule(
+        policy=approval.policy,
+        reason=approval.reason,
+        approver_type=found[1],
+        approver=found[2],
+        count=int(found[3] or 1),
+    )
+
+
+def lifetime(approvals: Iterable[Approval], default: int) -> int:
+    """The seconds until the request for approval expires: the shortest that a statement demands."""
+    stated = [int(each.expires[:-1]) * _SECONDS[each.expires[-1]] for each in approvals if each.expires is not None]
+    return min(stated, default=default)
+
+
+def is_complete(rules: Sequence[Rule], approvers: Sequence[ApproverWord]) -> bool:
+    """Whether those who approved are enough for every rule."""
+    return all(sum(_counts(rule, each) for each in approvers) >= rule.count for rule in rules)
+
+
+def _counts(rule: Rule, approver: ApproverWord) -> bool:
+    match rule.approver_type:
+        case None:
+            return True
+        case "Group":
+            return rule.approver in approver.groups
+    return rule.approver == str(approver.client_id)
+
+
+def may_count(rules: Sequence[Rule], approver: ApproverWord) -> bool:
+    """Whether an approval of this person counts for any rule."""
+    return any(_counts(rule, approver) for rule in rules)
+
+
+def changes_in(record: str, found: Mapping[str, Any], written: Mapping[str, Any]) -> list[Change]:
+    """What a write changes in a record that was read: members of what is written whose value is another."""
+    changes = []
+    for name, value in written.items():
+        inner = found.get(name) if isinstance(found.get(name), Mapping) else found
+        pairs = value.items() if isinstance(value, Mapping) else [(name, value)]
+        prefix = f"{name}." if isinstance(value, Mapping) else ""
+        for member, new in pairs:
+            old = inner.get(member) if isinstance(inner, Mapping) else None
+            if old != new:
+                changes.append(Change(record=record, member=f"{prefix}{member}", old=old, new=new))
+    return changes[:_MAX_CHANGES]

@@ -1,0 +1,261 @@
+"""Approvals in PostgreSQL; what approvers see is sealed with the data key of the job."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import msgspec
+
+from gateway.contract.approvals import ApprovalStatus
+from gateway.errors import NotFound
+from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.db.where import Where
+from gateway.jobs.leases import LostLease
+from gateway.jobs.model import JobSummary, StoredJob
+from gateway.jobs.sealing import JobKey, JobSealing
+from gateway.jobs.settlements import SETTLED, settling
+from gateway.operations.approvals.model import ApproverWord, Change, Proposal, Rule, StoredApproval
+
+#: the field of the job under which the document is sealed
+_FIELD = "approval"
+_COLUMNS = """
+    approvals.id, approvals.organization_id, job_id, approvals.status, rules, digest, account_id, items, document,
+    approvals.reason, approvals.connector_id, approvals.workspace_name, requested_by, approvals.created_at,
+    approvals.expires_at, released_at, jobs.key_id, jobs.wrapped_key,
+    COALESCE(jobs.entity || '.' || jobs.action, jobs.task) AS operation, clients.name AS requester,
+    EXISTS (SELECT FROM people WHERE people.client_id = requested_by) AS is_person
+"""
+_FROM = "FROM approvals JOIN jobs ON jobs.id = job_id LEFT JOIN clients ON clients.id = requested_by"
+_GET = f"SELECT {_COLUMNS} {_FROM} WHERE approvals.organization_id = $1 AND approvals.id = $2"
+_LATEST = f"""
+    SELECT {_COLUMNS} {_FROM} WHERE approvals.organization_id = $1 AND job_id = $2
+    ORDER BY approvals.created_at DESC LIMIT 1
+"""
+_FIND = f"""
+    SELECT {_COLUMNS} {_FROM} WHERE {{conditions}}
+    ORDER BY approvals.created_at DESC, approvals.id DESC LIMIT {{limit}}
+"""
+# Under the job's lease, in the transaction that inserts the approval.
+_WAIT = """
+    UPDATE jobs SET status = 'waiting', next_attempt_at = NULL, lease_until = NULL, worker = NULL, message = $3
+    WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING id
+"""
+_INSERT = """
+    INSERT INTO approvals (id, organization_id, job_id, connector_id, workspace_name, requested_by, reason, rules,
+                           digest, account_id, items, document, expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now() + make_interval(secs => $13))
+"""
+# The job goes on once: afterwards another attempt of it finds the approval released.
+_RELEASE = """
+    UPDATE approvals SET released_at = now()
+    WHERE id = $1 AND status = 'approved' AND released_at IS NULL RETURNING id
+"""
+_SUPERSEDE = "UPDATE approvals SET status = 'superseded' WHERE id = $1 AND status IN ('pending', 'approved')"
+_LOCK = "SELECT status, expires_at <= now() AS is_late FROM approvals WHERE id = $1 FOR UPDATE"
+_DECIDE = """
+    INSERT INTO approval_decisions (approval_id, organization_id, client_id, groups, decision, reason)
+    VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING
+"""
+_END = "UPDATE approvals SET status = $2 WHERE id = $1 AND status = 'pending'"
+_DECISIONS = """
+    SELECT approval_id, client_id, clients.name, groups, decision, reason, at
+    FROM approval_decisions LEFT JOIN clients ON clients.id = client_id
+    WHERE organization_id = $1 AND approval_id = ANY ($2::uuid[]) ORDER BY at
+"""
+_GROUPS = "SELECT group_name FROM group_members WHERE organization_id = $1 AND client_id = $2"
+_EXPIRE = "UPDATE approvals SET status = 'expired' WHERE status = 'pending' AND expires_at <= now()"
+# Jobs whose approval was not given, with the error that says why.
+_END_JOBS = f"""
+    WITH ended AS (
+        UPDATE jobs
+        SET status = 'canceled', finished_at = now(), expires_at = now() + make_interval(secs => $1),
+            message = given.detail, error = json_build_object('code', given.code, 'detail', given.detail)::text
+        FROM approvals JOIN unnest($2::text[], $3::text[], $4::text[]) AS given (status, code, detail)
+            ON given.status = approvals.status
+        WHERE approvals.job_id = jobs.id AND jobs.status = 'waiting' AND jobs.approval IS NOT NULL
+          AND jobs.approval::json ->> 'id' = approvals.id::text
+        RETURNING {SETTLED}
+    ), noted AS ({settling("ended")})
+    SELECT id FROM ended
+"""
+
+
+class ApprovalRow(StoredApproval, frozen=True, kw_only=True):
+    """An approval as approvers see it."""
+
+    reason: str
+    connector_id: UUID | None
+    workspace_name: str | None
+    requested_by: UUID | None
+    requester: str | None
+    is_person: bool
+    operation: str
+    items: int
+    requests: Sequence[dict[str, Any]]
+    created_at: datetime
+
+
+class DecisionRow(ApproverWord, frozen=True, kw_only=True):
+    """One person's word, with when and why."""
+
+    name: str | None
+    decision: str
+    reason: str | None
+    at: datetime
+
+
+class _Document(msgspec.Struct):
+    """What is sealed."""
+
+    requests: list[dict[str, Any]]
+    changes: list[Change]
+
+
+class ApprovalStore:
+    """The approvals of organizations."""
+
+    def __init__(self, database: Database, sealing: JobSealing, retention: int) -> None:
+        self._database = database
+        self._sealing = sealing
+        #: seconds for which a canceled job is kept
+        self._retention = retention
+
+    async def request(self, job: StoredJob, proposal: Proposal, rules: Sequence[Rule], seconds: int) -> None:
+        """Let the job wait for its approval; raises LostLease."""
+        document = _Document([dict(each) for each in proposal.requests], list(proposal.changes))
+        reason = "; ".join(dict.fromkeys(rule.reason for rule in rules))
+        async with self._database.system() as connection, connection.transaction():
+            if await connection.fetchval(_WAIT, job.id, job.fence, "waits for an approval") is None:
+                raise LostLease
+            await connection.execute(
+                _INSERT,
+                uuid4(),
+                job.organization_id,
+                job.id,
+                job.connector_id,
+                job.workspace_name,
+                job.client_id,
+                reason,
+                msgspec.json.encode(rules).decode(),
+                proposal.digest,
+                proposal.account_id,
+                proposal.items,
+                self._sealing.seal(job, _FIELD, msgspec.json.encode(document).decode()),
+                seconds,
+            )
+
+    async def latest(self, job: JobSummary) -> ApprovalRow | None:
+        """The job's latest approval, if it has one."""
+        async with self._database.tenant(job.organization_id) as connection:
+            row = await connection.fetchrow(_LATEST, job.organization_id, job.id)
+        return None if row is None else self._row(row)
+
+    async def release(self, approval: StoredApproval) -> bool:
+        """Let the job go on; false if it was superseded meanwhile."""
+        async with self._database.tenant(approval.organization_id) as connection:
+            return await connection.fetchval(_RELEASE, approval.id) is not None
+
+    async def supersede(self, approval: StoredApproval) -> None:
+        """What was approved is no longer what would be done."""
+        async with self._database.tenant(approval.organization_id) as connection:
+            await connection.execute(_SUPERSEDE, approval.id)
+
+    async def get(self, organization_id: UUID, approval_id: UUID) -> ApprovalRow:
+        """The approval; raises NotFound."""
+        async with self._database.tenant(organization_id) as connection:
+            row = await connection.fetchrow(_GET, organization_id, approval_id)
+        if row is None:
+            raise NotFound("there is no such approval")
+        return self._row(row)
+
+    async def find(
+        self,
+        organization_id: UUID,
+        *,
+        status: ApprovalStatus | None,
+        connector_id: UUID | None,
+        requested_by: UUID | None,
+        workspaces: Collection[str] | None,
+        before: tuple[datetime, UUID] | None,
+        limit: int,
+    ) -> Sequence[ApprovalRow]:
+        """Approvals that match, the newest first."""
+        where = Where()
+        where.add("approvals.organization_id = {}", organization_id)
+        where.add("approvals.status = {}", None if status is None else status.value)
+        where.add("approvals.connector_id = {}", connector_id)
+        where.add("requested_by = {}", requested_by)
+        where.add("approvals.workspace_name = ANY ({}::text[])", workspaces)
+        where.add("(approvals.created_at, approvals.id) < ({}, {})", *(before or (None, None)))
+        find = _FIND.format(conditions=where.text, limit=where.argument(limit))
+        async with self._database.tenant(organization_id) as connection:
+            return [self._row(row) for row in await connection.fetch(find, *where.arguments)]
+
+    async def decisions(self, organization_id: UUID, approvals: Sequence[UUID]) -> dict[UUID, list[DecisionRow]]:
+        """What was decided of these approvals, in order."""
+        async with self._database.tenant(organization_id) as connection:
+            return await _decisions(connection, organization_id, approvals)
+
+    async def groups_of(self, organization_id: UUID, client_id: UUID) -> Sequence[str]:
+        """The groups of a person."""
+        async with self._database.tenant(organization_id) as connection:
+            return [row["group_name"] for row in await connection.fetch(_GROUPS, organization_id, client_id)]
+
+    async def decide(
+        self, approval: StoredApproval, word: ApproverWord, decision: ApprovalStatus, reason: str | None, is_enough: Any
+    ) -> ApprovalStatus:
+        """Store a word on a pending approval, and end the approval if it is enough; returns the status found before.
+
+        `is_enough` tells it of all who decided so. Two approvers decide one after the other.
+        """
+        organization_id = approval.organization_id
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            locked = await connection.fetchrow(_LOCK, approval.id)
+            status = ApprovalStatus(locked["status"])
+            if status is ApprovalStatus.PENDING and locked["is_late"]:
+                await connection.execute(_END, approval.id, ApprovalStatus.EXPIRED.value)
+                return ApprovalStatus.EXPIRED
+            if status is not ApprovalStatus.PENDING:
+                return status
+            await connection.execute(
+                _DECIDE, approval.id, organization_id, word.client_id, list(word.groups), decision.value, reason
+            )
+            words = (await _decisions(connection, organization_id, [approval.id])).get(approval.id, [])
+            if is_enough([each for each in words if each.decision == decision.value]):
+                await connection.execute(_END, approval.id, decision.value)
+        return status
+
+    async def expire(self) -> None:
+        """End the approvals whose time is over."""
+        async with self._database.system() as connection:
+            await connection.execute(_EXPIRE)
+
+    async def end_jobs(self, errors: Sequence[tuple[ApprovalStatus, str, str]]) -> int:
+        """Cancel the jobs that wait for an approval that was not given; `errors`: status, code and detail."""
+        columns = [[status.value for status, _, _ in errors], [code for _, code, _ in errors]]
+        async with self._database.system() as connection:
+            rows = await connection.fetch(_END_JOBS, self._retention, *columns, [detail for _, _, detail in errors])
+        return len(rows)
+
+    def _row(self, row: Any) -> ApprovalRow:
+        key = JobKey(row["organization_id"], row["job_id"], row["key_id"], row["wrapped_key"])
+        document = msgspec.json.decode(self._sealing.open(key, _FIELD, row["document"]), type=_Document)
+        names = set(ApprovalRow.__struct_fields__) - {"rules", "changes", "requests", "status"}
+        return ApprovalRow(
+            rules=msgspec.json.decode(row["rules"], type=list[Rule]),
+            changes=document.changes,
+            requests=document.requests,
+            status=ApprovalStatus(row["status"]),
+            **{name: row[name] for name in names},
+        )
+
+
+async def _decisions(
+    connection: Connection, organization_id: UUID, approvals: Sequence[UUID]
+) -> dict[UUID, list[DecisionRow]]:
+    found: dict[UUID, list[DecisionRow]] = {}
+    for row in await connection.fetch(_DECISIONS, organization_id, list(approvals)):
+        members = dict(row)
+        found.setdefault(members.pop("approval_id"), []).append(DecisionRow(**members))
+    return found

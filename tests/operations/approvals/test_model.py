@@ -1,0 +1,129 @@
+"""What an approval is bound to, and when enough people have given it."""
+
+from uuid import UUID
+
+import pytest
+
+from gateway.access.policy.model import Approval
+from gateway.operations.approvals.model import (
+    ApproverWord,
+    Change,
+    Digest,
+    Rule,
+    changes_in,
+    is_complete,
+    lifetime,
+    may_count,
+    rules_of,
+)
+
+ADA, BOB, EVE = UUID(int=1), UUID(int=2), UUID(int=3)
+REQUEST = {"method": "PUT", "url": "https://acme.example/1", "headers": {"A": "***"}, "body": {"n": 1, "a": "é"}}
+
+
+def digest_of(*requests, connector=ADA, account=BOB) -> str:
+    digest = Digest(connector, account)
+    for each in requests:
+        digest.add(each)
+    return digest.value
+
+
+def test_a_digest_is_that_of_the_canonical_json():
+    # printf '%s' '{"account":"…2","connector_id":"…1","requests":[]}' | openssl dgst -sha256 -binary | base64
+    assert digest_of() == "sha-256=:iCWf7r40/BMNA/8Ph1ziOm3O0oqAJ+rF+eU0zHDP1z4=:"
+
+
+def test_the_order_of_members_changes_no_digest():
+    assert digest_of(REQUEST) == digest_of({name: REQUEST[name] for name in sorted(REQUEST, reverse=True)})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        digest_of({**REQUEST, "body": {"n": 2, "a": "é"}}),
+        digest_of({**REQUEST, "url": "https://acme.example/2"}),
+        digest_of(REQUEST, REQUEST),
+        digest_of(REQUEST, account=EVE),
+        digest_of(REQUEST, connector=EVE),
+        digest_of({**REQUEST, "body": {"n": 2**70, "a": "é"}}),
+    ],
+)
+def test_whatever_differs_has_another_digest(other):
+    assert other != digest_of(REQUEST)
+
+
+def word(client_id, *groups) -> ApproverWord:
+    return ApproverWord(client_id=client_id, groups=groups)
+
+
+ANYBODY = Rule(policy="p", reason="r")
+TWO_LEADS = Rule(policy="q", reason="r", approver_type="Group", approver="leads", count=2)
+ONLY_ADA = Rule(policy="s", reason="r", approver_type="Person", approver=str(ADA))
+
+
+@pytest.mark.parametrize(
+    ("rules", "approvers", "complete"),
+    [
+        ([ANYBODY], [], False),
+        ([ANYBODY], [word(ADA)], True),
+        ([TWO_LEADS], [word(ADA, "leads"), word(BOB)], False),
+        ([TWO_LEADS], [word(ADA, "leads"), word(BOB, "leads")], True),
+        ([ANYBODY, TWO_LEADS], [word(EVE)], False),
+        ([ONLY_ADA, TWO_LEADS], [word(ADA, "leads"), word(BOB, "leads")], True),
+        ([ONLY_ADA, TWO_LEADS], [word(EVE, "leads"), word(BOB, "leads")], False),
+    ],
+)
+def test_every_rule_needs_its_approvers(rules, approvers, complete):
+    assert is_complete(rules, approvers) is complete
+
+
+@pytest.mark.parametrize(
+    ("rules", "approver", "counts"),
+    [
+        ([TWO_LEADS], word(ADA), False),
+        ([TWO_LEADS], word(ADA, "leads"), True),
+        ([ONLY_ADA], word(BOB, "leads"), False),
+        ([ONLY_ADA, ANYBODY], word(BOB), True),
+    ],
+)
+def test_an_approver_whom_no_rule_names_does_not_count(rules, approver, counts):
+    assert may_count(rules, approver) is counts
+
+
+def test_the_annotations_of_statements_become_rules():
+    approvals = [
+        Approval(policy="a", reason="one"),
+        Approval(policy="b", reason="two", approvers='Group::"leads", 2'),
+        Approval(policy="c", reason="three", approvers=f'Person::"{ADA}"'),
+    ]
+
+    assert rules_of([*approvals, approvals[0]]) == (
+        Rule(policy="a", reason="one"),
+        Rule(policy="b", reason="two", approver_type="Group", approver="leads", count=2),
+        Rule(policy="c", reason="three", approver_type="Person", approver=str(ADA)),
+    )
+
+
+@pytest.mark.parametrize(
+    ("expires", "seconds"), [([None], 86_400), (["4h", None], 14_400), (["2d", "30m"], 1800), ([], 86_400)]
+)
+def test_an_approval_lives_as_long_as_the_shortest_statement_says(expires, seconds):
+    approvals = [Approval(policy="p", reason="r", expires=each) for each in expires]
+
+    assert lifetime(approvals, 86_400) == seconds
+
+
+@pytest.mark.parametrize(
+    ("found", "written", "changes"),
+    [
+        ({"status": "open"}, {"ticket": {"status": "solved"}}, [("ticket.status", "open", "solved")]),
+        ({"ticket": {"status": "open"}}, {"ticket": {"status": "solved"}}, [("ticket.status", "open", "solved")]),
+        ({"status": "solved"}, {"ticket": {"status": "solved"}}, []),
+        ({"name": "a"}, {"name": "b", "size": 1}, [("name", "a", "b"), ("size", None, 1)]),
+        ({}, {}, []),
+    ],
+)
+def test_changes_are_the_members_whose_value_becomes_another(found, written, changes):
+    expected = [Change(record="1", member=member, old=old, new=new) for member, old, new in changes]
+
+    assert changes_in("1", found, written) == expected

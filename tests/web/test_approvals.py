@@ -1,0 +1,304 @@
+"""Approvals through the API: a call waits until somebody else approves exactly what it would send."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from uuid import UUID
+
+import pytest
+
+from tests.harness.caller import Answer, Api, ConnectorApi
+from tests.harness.in_process import FrontEnd
+from tests.web.test_policies import READ, UPDATE, put, run_jobs
+
+APPROVALS = "/api/v1/approvals"
+WRITES = 'permit(principal, action in [Action::"write", Action::"idempotent"], resource);'
+ASK = f'{READ} @id("ask") @approval("Writes need a person.") {WRITES}'
+APPROVER = ["read", "approve"]
+
+
+@dataclass(frozen=True)
+class Bench:
+    """An agent whose writes need an approval, an administrator, and somebody who approves."""
+
+    front: FrontEnd
+    organization_id: UUID
+    admin: Api
+    agent: Api
+    approver: Api
+    desk: ConnectorApi
+
+    async def asked(self, params=UPDATE, action="update", **headers: str) -> tuple[dict, dict]:
+        """A call that waits: its job and its approval."""
+        answer = await self.desk.send("tickets", action, params, headers)
+        job = answer.document(202)["job"]
+        await run_jobs(self.front)
+        job = await self.job(job)
+        return job, (await self.approver.get(f"{APPROVALS}/{job['approval']['id']}")).document()
+
+    async def job(self, job: dict) -> dict:
+        return (await self.agent.get(f"/api/v1/jobs/{job['id']}")).document()
+
+    async def decide(self, approval: dict, word: str = "approve", api: Api | None = None, **members) -> Answer:
+        body = {"digest": approval["digest"], **members}
+        return await (api or self.approver).post(f"{APPROVALS}/{approval['id']}/{word}", body)
+
+    async def ended(self, job: dict) -> dict:
+        """The job after workers had time for it."""
+        await self.front.services.operations.approvals.end_jobs()
+        await run_jobs(self.front)
+        return await self.job(job)
+
+    async def ticket(self) -> dict:
+        return (await self.desk.execute("tickets", "get", {"ticket_id": 1}))["result"]
+
+
+@pytest.fixture
+async def bench(front: FrontEnd) -> AsyncIterator[Bench]:
+    organization_id = await front.organization()
+    async with (
+        front.api(organization_id) as admin,
+        front.api(organization_id, ["read", "write"]) as agent,
+        front.api(organization_id, APPROVER) as approver,
+    ):
+        desk = (await admin.connector()).through(agent)
+        await desk.execute("tickets", "update", {"ticket_id": 1, "ticket": {"status": "open"}})
+        assert (await put(admin, ASK)).status == 200
+        yield Bench(front, organization_id, admin, agent, approver, desk)
+
+
+async def test_a_call_waits_for_its_approval_and_goes_on_by_itself(bench: Bench):
+    job, approval = await bench.asked()
+
+    assert (job["status"], job["done"]) == ("waiting", False)
+    assert {**job["approval"], "expires_at": None} == {
+        "id": approval["id"],
+        "status": "pending",
+        "reason": "Writes need a person.",
+        "url": approval["url"],
+        "expires_at": None,
+    }
+    assert (approval["status"], approval["job_id"], approval["items"]) == ("pending", job["id"], 1)
+    assert approval["digest"].startswith("sha-256=:")
+    [request] = approval["requests"]
+    assert (request["method"], request["body"]) == ("PUT", {"ticket": {"status": "solved"}})
+    assert "***" in request["headers"].values()
+    assert approval["changes"] == [{"record": "1", "member": "ticket.status", "old": "open", "new": "solved"}]
+    assert (await bench.ticket())["status"] == "open"
+
+    approved = (await bench.decide(approval, reason="Looks right.")).document()
+    ended = await bench.ended(job)
+
+    assert approved["status"] == "approved"
+    [decision] = approved["decisions"]
+    assert (decision["decision"], decision["reason"]) == ("approved", "Looks right.")
+    assert (ended["status"], ended["approval"]["status"]) == ("succeeded", "approved")
+    result = (await bench.agent.get(f"/api/v1/jobs/{job['id']}/result")).document()
+    assert result["result"]["status"] == "solved"
+    assert (await bench.ticket())["status"] == "solved"
+
+
+async def test_a_read_that_is_permitted_does_not_wait(bench: Bench):
+    assert (await bench.desk.send("tickets", "list", {"per_page": 1})).status == 200
+
+
+@pytest.mark.parametrize("headers", [{}, {"Prefer": "respond-async"}, {"Idempotency-Key": "k"}, {"Prefer": "wait=1"}])
+async def test_a_denied_call_is_not_sent_and_says_so(bench: Bench, headers):
+    job, approval = await bench.asked(**headers)
+
+    denied = (await bench.decide(approval, "deny", reason="Not now.")).document()
+    ended = await bench.job(job)
+
+    assert denied["status"] == "denied"
+    assert (ended["status"], ended["error"]["code"]) == ("canceled", "approval_denied")
+    assert (await bench.agent.get(f"/api/v1/jobs/{job['id']}/result")).document(409)["code"] == "approval_denied"
+    assert (await bench.ticket())["status"] == "open"
+
+
+async def test_the_requester_cannot_approve(bench: Bench):
+    async with bench.front.api(bench.organization_id, ["read", "write", "approve"]) as both:
+        job = (await bench.desk.through(both).send("tickets", "update", UPDATE)).document(202)["job"]
+        await run_jobs(bench.front)
+        job = (await both.get(f"/api/v1/jobs/{job['id']}")).document()
+        approval = (await both.get(f"{APPROVALS}/{job['approval']['id']}")).document()
+
+        refused = await bench.decide(approval, api=both)
+
+    assert refused.document(403)["code"] == "approver_is_requester"
+
+
+async def test_only_the_scope_approve_sees_and_decides(bench: Bench):
+    _, approval = await bench.asked()
+
+    answers = [
+        await bench.admin.get(APPROVALS),
+        await bench.agent.get(f"{APPROVALS}/{approval['id']}"),
+        await bench.decide(approval, api=bench.admin),
+    ]
+
+    assert [each.document(403)["code"] for each in answers] == ["insufficient_scope"] * 3
+
+
+async def test_another_digest_approves_nothing(bench: Bench):
+    job, approval = await bench.asked()
+
+    refused = await bench.approver.post(f"{APPROVALS}/{approval['id']}/approve", {"digest": "sha-256=:eA==:"})
+
+    assert refused.document(409)["code"] == "approval_changed"
+    assert (await bench.ended(job))["status"] == "waiting"
+
+
+@pytest.mark.parametrize(("first", "second", "status"), [("approve", "approve", 200), ("approve", "deny", 409)])
+async def test_the_same_word_again_changes_nothing_and_another_is_a_conflict(bench: Bench, first, second, status):
+    job, approval = await bench.asked()
+    await bench.decide(approval, first)
+    await bench.ended(job)
+
+    again = await bench.decide(approval, second)
+
+    assert again.status == status
+    assert len((await bench.approver.get(f"{APPROVALS}/{approval['id']}")).document()["decisions"]) == 1
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_a_changed_policy_supersedes_an_approval(bench: Bench, when):
+    job, approval = await bench.asked()
+    if when == "after":
+        await bench.decide(approval)
+    await put(bench.admin, ASK.replace("need a person", "need a lead"))
+
+    late = await bench.decide(approval)
+    ended = await bench.ended(job)
+
+    assert late.document(409)["code"] == "approval_changed"
+    assert (ended["status"], ended["error"]["code"]) == ("canceled", "approval_changed")
+    assert (await bench.ticket())["status"] == "open"
+
+
+async def test_credentials_that_were_replaced_supersede_an_approval(bench: Bench):
+    job, approval = await bench.asked()
+    await bench.decide(approval)
+    credentials = {"email": "other@example.com", "api_token": "other", "subdomain": "acme"}
+    changed = await bench.admin.call("PATCH", bench.desk.path, json={"credentials": credentials})
+    assert changed.status == 200, changed.body
+
+    ended = await bench.ended(job)
+
+    assert (ended["status"], ended["error"]["code"]) == ("canceled", "approval_changed")
+    assert (await bench.ticket())["status"] == "open"
+
+
+async def test_a_record_that_changed_since_supersedes_an_approval(bench: Bench):
+    job, approval = await bench.asked()
+    await bench.decide(approval)
+    async with bench.front.api() as other:
+        desk = await other.connector()
+        await desk.execute("tickets", "update", {"ticket_id": 1, "ticket": {"status": "pending"}})
+
+    ended = await bench.ended(job)
+
+    assert (ended["status"], ended["error"]["code"]) == ("canceled", "approval_changed")
+
+
+async def test_an_approval_expires(bench: Bench):
+    await put(bench.admin, f'{READ} @approval("Soon.") @expires("1m") {WRITES}')
+    job, approval = await bench.asked()
+    async with bench.front.services.database.system() as connection:
+        await connection.execute("UPDATE approvals SET expires_at = now() WHERE job_id = $1", UUID(job["id"]))
+
+    refused = await bench.decide(approval)
+    ended = await bench.ended(job)
+
+    assert refused.document(409)["code"] == "approval_expired"
+    assert (ended["status"], ended["error"]["code"]) == ("canceled", "approval_expired")
+
+
+async def test_a_canceled_job_asks_nobody(bench: Bench):
+    job, approval = await bench.asked()
+
+    await bench.agent.post(f"/api/v1/jobs/{job['id']}/cancel")
+
+    late = await bench.decide(approval)
+    assert late.document(409)["code"] == "approval_changed"
+    assert (await bench.job(job))["status"] == "canceled"
+
+
+async def test_as_many_approve_as_the_policy_demands(bench: Bench):
+    await put(bench.admin, f'{READ} @approval("Two.") @approvers("Group::\\"leads\\", 2") {WRITES}')
+    job, approval = await bench.asked()
+
+    refused = await bench.decide(approval)
+
+    assert refused.document(403)["code"] == "insufficient_scope"
+    assert (await bench.job(job))["status"] == "waiting"
+
+
+async def test_two_words_at_once_decide_once(bench: Bench):
+    job, approval = await bench.asked()
+    async with bench.front.api(bench.organization_id, APPROVER) as other:
+        answers = await asyncio.gather(bench.decide(approval), bench.decide(approval, "deny", api=other))
+
+    assert sorted(each.status for each in answers) == [200, 409]
+    ended = await bench.ended(job)
+    expected = "succeeded" if answers[0].status == 200 else "canceled"
+    assert ended["status"] == expected
+
+
+async def test_the_writes_of_a_batch_are_approved_together(bench: Bench):
+    lines = [
+        {"entity": "tickets", "action": "get", "params": {"ticket_id": 1}},
+        {"entity": "tickets", "action": "update", "params": UPDATE},
+        {"entity": "tickets", "action": "update", "params": {"ticket_id": 2, "ticket": {"status": "solved"}}},
+    ]
+    job = (await bench.agent.post(f"{bench.desk.path}/batch", {"operations": lines})).document(202)["job"]
+    await run_jobs(bench.front)
+    waiting = await bench.job(job)
+    approval = (await bench.approver.get(f"{APPROVALS}/{waiting['approval']['id']}")).document()
+
+    await bench.decide(approval)
+    ended = await bench.ended(job)
+
+    assert (waiting["status"], approval["items"], len(approval["requests"])) == ("waiting", 2, 2)
+    assert ended["status"] == "succeeded", ended
+    result = (await bench.agent.get(f"/api/v1/jobs/{job['id']}/result")).document()["result"]
+    assert [each["status"] for each in result["results"]] == ["succeeded"] * 3
+
+
+async def test_approvals_are_listed_filtered_and_paged(bench: Bench):
+    job, first = await bench.asked()
+    await bench.decide(first)
+    await bench.ended(job)
+    _, second = await bench.asked()
+    connector = bench.desk.record["id"]
+
+    async def listed(query: str) -> list[str]:
+        return [each["id"] for each in (await bench.approver.get(f"{APPROVALS}?{query}")).document()["data"]]
+
+    page = (await bench.approver.get(f"{APPROVALS}?limit=1")).document()
+    assert [each["id"] for each in page["data"]] == [second["id"]]
+    assert await listed(f"limit=1&cursor={page['next_cursor']}") == [first["id"]]
+    assert await listed("status=pending") == [second["id"]]
+    assert await listed(f"connector_id={connector}&requested_by={first['requested_by']['client']['id']}") == [
+        second["id"],
+        first["id"],
+    ]
+    assert await listed("requested_by=0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11") == []
+
+
+async def test_each_step_of_an_approval_is_an_event(bench: Bench):
+    job, approval = await bench.asked()
+    await bench.decide(approval)
+    await bench.ended(job)
+
+    events = (await bench.admin.get("/api/v1/events?types=approval.*")).document()["data"]
+
+    assert [each["type"] for each in events] == ["approval.requested", "approval.approved"]
+    assert {each["data"]["approval_id"] for each in events} == {approval["id"]}
+
+
+async def test_another_organization_and_another_workspace_see_no_approval(bench: Bench):
+    _, approval = await bench.asked()
+    async with bench.front.api(None, APPROVER) as stranger:
+        assert (await stranger.get(f"{APPROVALS}/{approval['id']}")).status == 404
+        assert (await bench.decide(approval, api=stranger)).status == 404
+        assert (await stranger.get(APPROVALS)).document()["data"] == []
