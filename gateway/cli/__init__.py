@@ -20,6 +20,7 @@ SECTIONS = {
         Lazy("webhooks", "gateway.cli.webhooks:webhooks", "Create and test webhooks; forward events to a local URL."),
         Lazy("hooks", "gateway.cli.hooks:hooks", "Manage hooks: URLs for applications' notices of changes."),
         Lazy("schedules", "gateway.cli.schedules:schedules", "Run operations at the times of a cron expression."),
+        Lazy("approvals", "gateway.cli.approvals:approvals", "Approve or deny calls that wait."),
         Lazy("budget", "gateway.cli.budget:budget", "Limit what clients may use in a period."),
         Lazy("policy", "gateway.cli.policy:policy", "Store policies from files, and try them by cases."),
         Lazy("connect", "gateway.cli.connect:connect", "Create a connector, by credentials or OAuth consent."),

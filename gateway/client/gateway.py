@@ -12,6 +12,7 @@ from uuid import uuid4
 import msgspec
 from msgspec.structs import replace
 
+from gateway.client.approvals import ApprovalRequests
 from gateway.client.apps import Apps
 from gateway.client.budgets import Budgets
 from gateway.client.connectors import Connectors
@@ -80,6 +81,7 @@ class Gateway:
         self.logs = Logs(self._session)
         self.webhooks = Webhooks(self._session)
         self.policies = Policies(self._session)
+        self.approvals = ApprovalRequests(self._session)
         self.budgets = Budgets(self._session)
         self.hooks = Hooks(self._session, self.connectors)
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from os import PathLike
 from typing import Any, Self, Unpack
 
+from gateway.client.approvals import ApprovalRequests
 from gateway.client.apps import Apps
 from gateway.client.budgets import Budgets
 from gateway.client.connectors import Connectors, Consent, IfExists
@@ -24,6 +25,7 @@ from gateway.client.schedules import Schedules
 from gateway.client.tools import Tool
 from gateway.client.webhooks import Webhooks
 from gateway.contract.answers import Answer
+from gateway.contract.approvals import ApprovalSummaryView, ApprovalView
 from gateway.contract.budgets import BudgetView
 from gateway.contract.connectors import (
     ConnectLinkView,
@@ -438,6 +440,31 @@ class SyncPolicies(Synchronous[Policies]):
         return self._loop.run(self._target.check(cases, policies))
 
 
+class SyncApprovalRequests(Synchronous[ApprovalRequests]):
+    """The approvals of the organization."""
+
+    def list(
+        self, status: str | None = None, *, connector_id: str | None = None, limit: int = 100
+    ) -> list[ApprovalSummaryView]:
+        """The newest approvals, at most 1,000; `status`: pending, approved, denied, expired or superseded."""
+        return self._loop.run(self._target.list(status, connector_id=connector_id, limit=limit))
+
+    def get(self, approval_id: str) -> ApprovalView:
+        """An approval with the exact requests and what they change; raises NotFound."""
+        return self._loop.run(self._target.get(approval_id))
+
+    def approve(self, approval_id: str, digest: str, *, reason: str | None = None) -> ApprovalView:
+        """Approve exactly what has this digest.
+
+        Raises ApproverIsRequester, ApprovalChanged, ApprovalExpired and Conflict.
+        """
+        return self._loop.run(self._target.approve(approval_id, digest, reason=reason))
+
+    def deny(self, approval_id: str, digest: str, *, reason: str | None = None) -> ApprovalView:
+        """Deny the call; raises as `approve` does."""
+        return self._loop.run(self._target.deny(approval_id, digest, reason=reason))
+
+
 class SyncBudgets(Synchronous[Budgets]):
     """The budgets of the organization."""
 
@@ -693,6 +720,7 @@ class SyncGateway(Synchronous[Gateway]):
         self.logs = SyncLogs(self._target.logs, loop)
         self.webhooks = SyncWebhooks(self._target.webhooks, loop)
         self.policies = SyncPolicies(self._target.policies, loop)
+        self.approvals = SyncApprovalRequests(self._target.approvals, loop)
         self.budgets = SyncBudgets(self._target.budgets, loop)
         self.hooks = SyncHooks(self._target.hooks, loop)
 

@@ -5,7 +5,9 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from gateway.contract.members import Id, PageOf, Time, Url, member
+from gateway.contract.members import ID, Id, PageOf, Time, Url, member
+
+_PAGE = f"https://gateway.example.com/console/approvals/{ID}"
 
 
 class ApprovalStatus(StrEnum):
@@ -25,7 +27,7 @@ class JobApprovalView(Struct, frozen=True, kw_only=True):
     id: Annotated[Id, member("The approval's id.")]
     status: Annotated[ApprovalStatus, member("The state of the approval.")]
     reason: Annotated[str, member("Why a person must approve.", "Writes need a person.")]
-    url: Annotated[Url, member("The page on which a person decides.")]
+    url: Annotated[Url, member("The page on which a person decides.", _PAGE)]
     expires_at: Annotated[Time, member("When the request for approval expires.")]
 
 
@@ -75,7 +77,7 @@ class ApprovalSummaryView(Struct, frozen=True, kw_only=True):
 
     id: Annotated[Id, member("The approval's id.")]
     status: Annotated[ApprovalStatus, member("The state of the approval.")]
-    url: Annotated[Url, member("The page on which a person decides.")]
+    url: Annotated[Url, member("The page on which a person decides.", _PAGE)]
     job_id: Annotated[Id, member("The job that waits.")]
     connector_id: Annotated[Id | None, member("The connector.")]
     workspace_name: Annotated[str | None, member("The connector's workspace.", "acme")]

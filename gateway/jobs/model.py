@@ -113,6 +113,11 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in FINAL
 
     @property
+    def asks(self) -> bool:
+        """Whether it waits until a person approves it."""
+        return self.status is JobStatus.WAITING and self.approval is not None and self.approval["status"] == "pending"
+
+    @property
     def has_result(self) -> bool:
         """Whether it has ended with a result, or with the part that was done before it ended."""
         return self.is_done and self.is_stored

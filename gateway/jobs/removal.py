@@ -69,7 +69,7 @@ _BATCH_AFTER = f"SELECT id, fence FROM jobs WHERE {_OF_CONNECTOR} AND id > $3 OR
 _EMPTY = """
     UPDATE jobs
     SET result = NULL, params = '{}', selection = '{}', state = '{}', labels = '{}', find_by = NULL, target = NULL,
-        token_hash = NULL,
+        token_hash = NULL, approval = NULL,
         message = 'its connector was deleted',
         error = CASE WHEN error IS NOT NULL THEN jsonb_strip_nulls(jsonb_build_object(
             'code', error::jsonb -> 'code', 'detail', 'the connector of this job was deleted',
@@ -80,6 +80,7 @@ _EMPTY = """
 _DELETE_PARTS = "DELETE FROM job_results WHERE organization_id = $1 AND job_id = ANY ($2)"
 _DELETE_INPUTS = "DELETE FROM batch_inputs WHERE organization_id = $1 AND job_id = ANY ($2)"
 _DELETE_EVENTS = "DELETE FROM job_events WHERE organization_id = $1 AND job_id = ANY ($2)"
+_DELETE_APPROVALS = "DELETE FROM approvals WHERE organization_id = $1 AND job_id = ANY ($2)"
 _DELETE_KEYS = "DELETE FROM idempotency_keys WHERE organization_id = $1 AND job_id = ANY ($2)"
 
 
@@ -135,5 +136,5 @@ class JobRemoval:
     async def empty(self, organization_id: UUID, job_ids: Sequence[UUID]) -> None:
         """Delete params, results, events and idempotency keys of these jobs."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
-            for statement in (_EMPTY, _DELETE_PARTS, _DELETE_INPUTS, _DELETE_EVENTS, _DELETE_KEYS):
+            for statement in (_EMPTY, _DELETE_PARTS, _DELETE_INPUTS, _DELETE_EVENTS, _DELETE_APPROVALS, _DELETE_KEYS):
                 await connection.execute(statement, organization_id, job_ids)

@@ -32,6 +32,13 @@ ADVICE: Mapping[str, str] = {
     "connector_not_ready": "The connector is pending, disabled or unserved; `detail` names the next step.",
     "job_not_cancelable": "The job has ended, or it is a deletion.",
     "job_canceled": "The job was canceled; `result` has what was done before.",
+    "approver_is_requester": "Who asks for an approval cannot decide about it: somebody else must.",
+    "approval_denied": "A person denied the call; the approval has the reason.",
+    "approval_expired": "Nobody approved the call in time: send it again.",
+    "approval_changed": (
+        "A policy, the requests, the records or the credentials changed since the approval was requested: send the "
+        "call again. For who decides: read the approval again."
+    ),
     "outcome_unknown": (
         "A write may have happened; its response was lost, or was a 5xx (`known.response_status`). Check the "
         "application, then retry the job with `confirm`. `known.request_sent` is `true` if the first byte was "

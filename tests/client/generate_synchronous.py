@@ -50,6 +50,7 @@ MODULES = (
             "Logs": "gateway.client.logs",
             "Jobs": "gateway.client.jobs",
             "Policies": "gateway.client.policies",
+            "ApprovalRequests": "gateway.client.approvals",
             "Budgets": "gateway.client.budgets",
             "Schedules": "gateway.client.schedules",
             "Tool": "gateway.client.tools",

@@ -34,6 +34,7 @@ def a_record() -> ConnectorRecord:
         status_reason=None,
         auth_method="api_token",
         environment={"subdomain": "acme"},
+        account_id=uuid4(),
         created_at=NOW,
         updated_at=NOW,
     )

@@ -5,16 +5,20 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from uuid import UUID
 
+import aiohttp
 import pytest
 
+from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Answer, Api, ConnectorApi
+from tests.harness.console import signed_in
 from tests.harness.in_process import FrontEnd
-from tests.web.test_policies import READ, UPDATE, put, run_jobs
+from tests.web.test_policies import READ, UPDATE, put, run_jobs, tool
 
 APPROVALS = "/api/v1/approvals"
 WRITES = 'permit(principal, action in [Action::"write", Action::"idempotent"], resource);'
 ASK = f'{READ} @id("ask") @approval("Writes need a person.") {WRITES}'
 APPROVER = ["read", "approve"]
+TASKS = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
 
 
 @dataclass(frozen=True)
@@ -57,7 +61,7 @@ class Bench:
 async def bench(front: FrontEnd) -> AsyncIterator[Bench]:
     organization_id = await front.organization()
     async with (
-        front.api(organization_id) as admin,
+        front.api(organization_id, ["read", "write", "admin"]) as admin,
         front.api(organization_id, ["read", "write"]) as agent,
         front.api(organization_id, APPROVER) as approver,
     ):
@@ -302,3 +306,46 @@ async def test_another_organization_and_another_workspace_see_no_approval(bench:
         assert (await stranger.get(f"{APPROVALS}/{approval['id']}")).status == 404
         assert (await bench.decide(approval, api=stranger)).status == 404
         assert (await stranger.get(APPROVALS)).document()["data"] == []
+
+
+async def test_an_agent_gets_the_link_for_a_person(bench: Bench):
+    answer = asyncio.create_task(
+        tool(bench.front, bench.agent, "write", operation="support-desk.tickets.update", params=UPDATE)
+    )
+    while not answer.done():
+        await run_jobs(bench.front)
+        await asyncio.wait([answer], timeout=0.05)
+
+    job = answer.result()["structuredContent"]
+    assert (job["status"], job["approval"]["status"]) == ("waiting", "pending")
+    assert job["approval"]["url"].endswith(f"/console/approvals/{job['approval']['id']}")
+
+
+async def test_a_task_asks_with_the_link_and_goes_on_by_itself(bench: Bench):
+    job, approval = await bench.asked()
+    async with aiohttp.ClientSession(headers=bench.agent.headers) as session:
+        raw = Raw(session, f"{bench.front.base_url}/mcp")
+        asking = (await raw("tasks/get", {"taskId": job["id"]}, capabilities=TASKS)).document["result"]
+        await bench.decide(approval)
+        await bench.ended(job)
+        ended = (await raw("tasks/get", {"taskId": job["id"]}, capabilities=TASKS)).document["result"]
+
+    assert asking["status"] == "input_required"
+    assert asking["inputRequests"]["approval"]["params"]["url"] == approval["url"]
+    assert ended["status"] == "completed"
+
+
+async def test_a_person_approves_on_the_console_without_scripts(bench: Bench):
+    job, approval = await bench.asked()
+    client_id, secret = await bench.front.client(bench.organization_id, APPROVER)
+    async with signed_in(bench.front, client_id, secret) as browser:
+        listed = await browser.get("/console/approvals")
+        page = await browser.get(f"/console/approvals/{approval['id']}")
+        form = {"digest": approval["digest"], "word": "approve", "reason": "<b>fine</b>"}
+        await browser.send(f"/console/approvals/{approval['id']}", csrf=await browser.csrf(), **form)
+        decided = await browser.get(f"/console/approvals/{approval['id']}")
+
+    assert approval["id"].encode() in listed.body
+    assert all(each in page.body for each in (b"ticket.status", b"solved", b"Writes need a person."))
+    assert b"&lt;b&gt;fine&lt;/b&gt;" in decided.body
+    assert (await bench.ended(job))["status"] == "succeeded"

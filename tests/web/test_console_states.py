@@ -157,7 +157,13 @@ async def test_a_page_is_shown_for_an_empty_organization(empty: ConsoleBrowser, 
 async def test_the_page_of_something_unknown_is_an_error_page(empty: ConsoleBrowser, path: str):
     answer = await empty.get(
         path.format(
-            connector_id=uuid4(), job_id=uuid4(), schedule_id=uuid4(), webhook_id=uuid4(), kind="parcels", version=1
+            connector_id=uuid4(),
+            job_id=uuid4(),
+            schedule_id=uuid4(),
+            webhook_id=uuid4(),
+            approval_id=uuid4(),
+            kind="parcels",
+            version=1,
         )
     )
 
@@ -166,7 +172,9 @@ async def test_the_page_of_something_unknown_is_an_error_page(empty: ConsoleBrow
 
 
 @pytest.mark.parametrize("job", ["failed", "unknown", "repeatable"])
-@pytest.mark.parametrize("path", [path for path in PAGES if "{kind}" not in path])
+@pytest.mark.parametrize(
+    "path", [path for path in PAGES if not {"{kind}", "{approval_id}"} & {*re.findall(r"{\w+}", path)}]
+)
 async def test_a_page_is_shown_after_everything_failed(failing, path: str, job: str):
     browser, ids = failing
 

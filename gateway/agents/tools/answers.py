@@ -11,7 +11,7 @@ from gateway.agents.tools.addresses import read_hint, resource_uri
 from gateway.contract.jobs import JobStatus
 from gateway.contract.members import moment
 from gateway.errors import GatewayError
-from gateway.jobs.model import JobSummary
+from gateway.jobs.model import JobSummary, approval_url
 from gateway.kinds.find.entries import OperationEntry
 from gateway.kinds.find.signatures import signature_of
 from gateway.upstream.responses import OperationResult
@@ -171,6 +171,17 @@ def job_document(job: JobSummary) -> dict[str, Any]:
         "operation": f"{job.kind}.{job.entity}.{job.action}" if job.entity else job.task,
     }
     return {name: value for name, value in members.items() if value is not None}
+
+
+def approval_of(job: JobSummary, base_url: str) -> dict[str, Any]:
+    """The approval for which a job waits or waited, with the page for a person; empty without one."""
+    if job.approval is None:
+        return {}
+    approval = {**job.approval, "url": approval_url(base_url, job.approval["id"])}
+    if not job.asks:
+        return {"approval": approval}
+    advice = "Give the link to a person who may approve; the job goes on by itself afterwards."
+    return {"approval": approval, "advice": advice}
 
 
 def unknown_outcome(job: JobSummary) -> Result:

@@ -125,9 +125,9 @@ class Calls:
     # --- jobs ---
 
     async def follow(self, context: Context, job: JobSummary, seconds: float) -> JobSummary:
-        """Report the job's progress until it has ended, `seconds` have passed or the process stops; returns the job."""
+        """Report the job's progress until it has ended or asks a person, `seconds` have passed or the process stops."""
         deadline, reported = time.monotonic() + seconds, -1
-        while not (job.is_done or self.is_stopping) and (remaining := deadline - time.monotonic()) > 0:
+        while not (job.is_done or job.asks or self.is_stopping) and (remaining := deadline - time.monotonic()) > 0:
             if job.progress > reported:
                 await context.progress(job.progress, job.total, job.message)
                 reported = job.progress
@@ -166,7 +166,7 @@ class Calls:
         if job.status is JobStatus.UNKNOWN:
             return answers.unknown_outcome(job)
         if not job.is_done or job.status is JobStatus.CANCELED:
-            return structured(answers.job_document(job))
+            return structured({**answers.job_document(job), **answers.approval_of(job, context.caller.base_url)})
         if job.status is JobStatus.FAILED:
             return answers.refused(error_of(job), **answers.job_document(job))
         try:

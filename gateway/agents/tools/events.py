@@ -86,6 +86,7 @@ _GROUPS: Mapping[str, EventGroup] = {
     "connector": EventGroup(_CONNECTOR, {"connector_id": _TEXT, **_STATE}),
     "record": EventGroup({**_CONNECTOR, **_ENTITY}, {"connector_id": _TEXT, "entity": _TEXT, "record_id": _TEXT}),
     "schedule": EventGroup(_CONNECTOR, {"schedule_id": _TEXT, "name": _TEXT, "slot": _TEXT, "reason": _TEXT}),
+    "approval": EventGroup(_CONNECTOR, {"approval_id": _TEXT, "job_id": _TEXT, "status": _TEXT, "reason": _TEXT}),
     "webhook": EventGroup({}, {"webhook_id": _TEXT, "url": _TEXT, "reason": _TEXT}),
 }
 _DESCRIPTIONS: Mapping[EventType, str] = {
@@ -100,6 +101,11 @@ _DESCRIPTIONS: Mapping[EventType, str] = {
     EventType.RECORD_UPDATED: "A record of the synchronized copy of an application changed.",
     EventType.RECORD_DELETED: "A record of the synchronized copy of an application was deleted.",
     EventType.SCHEDULE_MISSED: "A slot of a schedule was not run.",
+    EventType.APPROVAL_REQUESTED: "A call waits until a person approves it.",
+    EventType.APPROVAL_APPROVED: "A call was approved; its job goes on.",
+    EventType.APPROVAL_DENIED: "A call was denied; its job was canceled.",
+    EventType.APPROVAL_EXPIRED: "Nobody approved a call in time; its job was canceled.",
+    EventType.APPROVAL_SUPERSEDED: "What a call would do changed, or its job ended, before its approval was used.",
     EventType.WEBHOOK_DISABLED: "The gateway stopped delivering to a webhook.",
 }
 

@@ -6,12 +6,15 @@ from typing import Any
 
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.messages import invalid_params
-from gateway.agents.mcp.results import Result
+from gateway.agents.mcp.results import Result, url_elicitation
 from gateway.agents.tools import answers
 from gateway.agents.tools.calls import Calls
 from gateway.contract.jobs import JobStatus
 from gateway.errors import InvalidParams, JobNotCancelable, NotFound
 from gateway.jobs.model import JobSummary
+
+#: the key of the question to a person
+_QUESTION = "approval"
 
 
 class JobTasks:
@@ -27,12 +30,16 @@ class JobTasks:
     async def document(self, context: Context, job: JobSummary) -> Result:
         """The task of a job."""
         task = answers.task_document(job)
+        if job.asks:
+            approval = answers.approval_of(job, context.caller.base_url)["approval"]
+            question = url_elicitation(approval["reason"], approval["url"], approval["id"])
+            return {**task, "status": "input_required", "inputRequests": {_QUESTION: question}}
         if not job.is_done or job.status is JobStatus.CANCELED:
             return task
         return {**task, "result": {**await self._calls.outcome(context, job), "resultType": "complete"}}
 
     async def update(self, context: Context, task_id: str, responses: Mapping[str, Any]) -> None:
-        """Ignore the responses: jobs ask no questions. Raises RpcError for an unknown task."""
+        """Ignore the responses: a job goes on when its approval is given. Raises RpcError for an unknown task."""
         await self.job(context, task_id)
 
     async def cancel(self, context: Context, task_id: str) -> None:

@@ -14,9 +14,9 @@ from gateway.jobs.leases import JobWaits
 from gateway.jobs.model import StoredJob
 from gateway.operations.approvals.model import (
     MAX_SHOWN,
-    Change,
     Digest,
     Proposal,
+    RecordChange,
     changes_in,
     lifetime,
     rules_of,
@@ -70,7 +70,7 @@ class ApprovalGate:
 
 async def _proposal(resolved: ResolvedConnector, calls: AsyncIterator[PreparedCall]) -> Proposal:
     """What the calls would send and change."""
-    record, shown, changes = resolved.record, list[dict[str, Any]](), list[Change]()
+    record, shown, changes = resolved.record, list[dict[str, Any]](), list[RecordChange]()
     digest = Digest(record.id, record.account_id)
     async for call in calls:
         for request in resolved.connector.preview(call):
@@ -83,7 +83,7 @@ async def _proposal(resolved: ResolvedConnector, calls: AsyncIterator[PreparedCa
     )
 
 
-async def _changes(resolved: ResolvedConnector, call: PreparedCall) -> list[Change]:
+async def _changes(resolved: ResolvedConnector, call: PreparedCall) -> list[RecordChange]:
     """What a write changes in a record that can be read by the same params; nothing if it cannot be read."""
     operation = call.operation
     path, kind = operation.path_params, resolved.connector.kind

@@ -24,7 +24,7 @@ _APPROVERS = re.compile(r'(Group|Client|Person)::"([^"]+)"(?:\s*,\s*([1-9]))?')
 _SECONDS = {"m": 60, "h": 3600, "d": 86_400}
 
 
-class Rule(Struct, frozen=True, kw_only=True):
+class ApprovalRule(Struct, frozen=True, kw_only=True):
     """What one statement demands: so many approvals of a group, of a client or person, or of anybody."""
 
     policy: str
@@ -42,7 +42,7 @@ class ApproverWord(Struct, frozen=True, kw_only=True):
     groups: Sequence[str]
 
 
-class Change(Struct, frozen=True, kw_only=True):
+class RecordChange(Struct, frozen=True, kw_only=True):
     """What a request changes in a record."""
 
     record: str
@@ -58,7 +58,7 @@ class Proposal(Struct, frozen=True, kw_only=True):
     account_id: UUID
     items: int
     requests: Sequence[Mapping[str, Any]]
-    changes: Sequence[Change] = ()
+    changes: Sequence[RecordChange] = ()
 
 
 class StoredApproval(Struct, frozen=True, kw_only=True):
@@ -68,14 +68,14 @@ class StoredApproval(Struct, frozen=True, kw_only=True):
     organization_id: UUID
     job_id: UUID
     status: ApprovalStatus
-    rules: Sequence[Rule]
+    rules: Sequence[ApprovalRule]
     digest: str
     account_id: UUID
-    changes: Sequence[Change]
+    changes: Sequence[RecordChange]
     expires_at: datetime
     released_at: datetime | None
 
-    def is_for(self, proposal: Proposal, rules: Sequence[Rule]) -> bool:
+    def is_for(self, proposal: Proposal, rules: Sequence[ApprovalRule]) -> bool:
         """Whether what was approved is what would be done now, and the same approvals are demanded."""
         same = (self.digest, self.account_id) == (proposal.digest, proposal.account_id)
         return same and list(self.changes) == list(proposal.changes) and set(self.rules) == set(rules)
@@ -115,16 +115,16 @@ def _canonical(value: Any) -> Any:
     return value
 
 
-def rules_of(approvals: Iterable[Approval]) -> tuple[Rule, ...]:
+def rules_of(approvals: Iterable[Approval]) -> tuple[ApprovalRule, ...]:
     """What the statements demand that a decision named."""
     return tuple(dict.fromkeys(_rule(each) for each in approvals))
 
 
-def _rule(approval: Approval) -> Rule:
+def _rule(approval: Approval) -> ApprovalRule:
     found = None if approval.approvers is None else _APPROVERS.fullmatch(approval.approvers.strip())
     if found is None:
-        return Rule(policy=approval.policy, reason=approval.reason)
-    return Rule(
+        return ApprovalRule(policy=approval.policy, reason=approval.reason)
+    return ApprovalRule(
         policy=approval.policy,
         reason=approval.reason,
         approver_type=found[1],
@@ -139,12 +139,12 @@ def lifetime(approvals: Iterable[Approval], default: int) -> int:
     return min(stated, default=default)
 
 
-def is_complete(rules: Sequence[Rule], approvers: Sequence[ApproverWord]) -> bool:
+def is_complete(rules: Sequence[ApprovalRule], approvers: Sequence[ApproverWord]) -> bool:
     """Whether those who approved are enough for every rule."""
     return all(sum(_counts(rule, each) for each in approvers) >= rule.count for rule in rules)
 
 
-def _counts(rule: Rule, approver: ApproverWord) -> bool:
+def _counts(rule: ApprovalRule, approver: ApproverWord) -> bool:
     match rule.approver_type:
         case None:
             return True
@@ -153,12 +153,12 @@ def _counts(rule: Rule, approver: ApproverWord) -> bool:
     return rule.approver == str(approver.client_id)
 
 
-def may_count(rules: Sequence[Rule], approver: ApproverWord) -> bool:
+def may_count(rules: Sequence[ApprovalRule], approver: ApproverWord) -> bool:
     """Whether an approval of this person counts for any rule."""
     return any(_counts(rule, approver) for rule in rules)
 
 
-def changes_in(record: str, found: Mapping[str, Any], written: Mapping[str, Any]) -> list[Change]:
+def changes_in(record: str, found: Mapping[str, Any], written: Mapping[str, Any]) -> list[RecordChange]:
     """What a write changes in a record that was read: members of what is written whose value is another."""
     changes = []
     for name, value in written.items():
@@ -168,5 +168,5 @@ def changes_in(record: str, found: Mapping[str, Any], written: Mapping[str, Any]
         for member, new in pairs:
             old = inner.get(member) if isinstance(inner, Mapping) else None
             if old != new:
-                changes.append(Change(record=record, member=f"{prefix}{member}", old=old, new=new))
+                changes.append(RecordChange(record=record, member=f"{prefix}{member}", old=old, new=new))
     return changes[:_MAX_CHANGES]

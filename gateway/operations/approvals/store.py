@@ -15,7 +15,7 @@ from gateway.jobs.leases import LostLease
 from gateway.jobs.model import JobSummary, StoredJob
 from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.jobs.settlements import SETTLED, settling
-from gateway.operations.approvals.model import ApproverWord, Change, Proposal, Rule, StoredApproval
+from gateway.operations.approvals.model import ApprovalRule, ApproverWord, Proposal, RecordChange, StoredApproval
 
 #: the field of the job under which the document is sealed
 _FIELD = "approval"
@@ -109,7 +109,7 @@ class _Document(msgspec.Struct):
     """What is sealed."""
 
     requests: list[dict[str, Any]]
-    changes: list[Change]
+    changes: list[RecordChange]
 
 
 class ApprovalStore:
@@ -121,7 +121,7 @@ class ApprovalStore:
         #: seconds for which a canceled job is kept
         self._retention = retention
 
-    async def request(self, job: StoredJob, proposal: Proposal, rules: Sequence[Rule], seconds: int) -> None:
+    async def request(self, job: StoredJob, proposal: Proposal, rules: Sequence[ApprovalRule], seconds: int) -> None:
         """Let the job wait for its approval; raises LostLease."""
         document = _Document([dict(each) for each in proposal.requests], list(proposal.changes))
         reason = "; ".join(dict.fromkeys(rule.reason for rule in rules))
@@ -243,7 +243,7 @@ class ApprovalStore:
         document = msgspec.json.decode(self._sealing.open(key, _FIELD, row["document"]), type=_Document)
         names = set(ApprovalRow.__struct_fields__) - {"rules", "changes", "requests", "status"}
         return ApprovalRow(
-            rules=msgspec.json.decode(row["rules"], type=list[Rule]),
+            rules=msgspec.json.decode(row["rules"], type=list[ApprovalRule]),
             changes=document.changes,
             requests=document.requests,
             status=ApprovalStatus(row["status"]),

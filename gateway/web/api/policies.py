@@ -111,8 +111,8 @@ async def put_policy(request: web.Request) -> web.Response:
     `If-Match` only the named version is replaced.
 
     A permit or forbid may have the annotations `@id` (unique in the organization), `@advice`, `@approval` (or
-    `@requireApproval`) with `@approvers` and `@expires`. The gateway cannot ask for approvals yet: a call that needs
-    one is refused. `would_have` says what would have happened to the calls of the last day.
+    `@requireApproval`) with `@approvers` and `@expires`. A call that needs an approval waits as a
+    job. `would_have` says what would have happened to the calls of the last day.
     """
     body = await read_body(request, PutPolicy)
     stored = await request.app[SERVICES].policy.change.put(

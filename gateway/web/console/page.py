@@ -21,6 +21,7 @@ NAVIGATION = (
     ("connectors", "/console/connectors", "Connectors"),
     ("playground", "/console/playground", "Playground"),
     ("jobs", "/console/jobs", "Jobs"),
+    ("approvals", "/console/approvals", "Approvals"),
     ("schedules", "/console/schedules", "Schedules"),
     ("webhooks", "/console/webhooks", "Webhooks"),
     ("search", "/console/search", "Search"),

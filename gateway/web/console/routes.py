@@ -3,6 +3,7 @@
 from gateway.access.identity.model import Scope
 from gateway.web.api import jobs as api_jobs
 from gateway.web.console import (
+    approvals,
     connectors,
     grants,
     jobs,
@@ -20,6 +21,7 @@ from gateway.web.route import Route, RouteHandler
 
 READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 _TAG = "Console"
+_APPROVAL = "/console/approvals/{approval_id}"
 _CONNECTOR = "/console/connectors/{connector_id}"
 _JOB = "/console/jobs/{job_id}"
 _KIND = "/console/kinds/{kind}/{version}"
@@ -82,6 +84,9 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     _page(_JOB + "/result", api_jobs.job_result, "A job's result"),
     _form(_JOB + "/cancel", jobs.cancel_job, "Cancel", "job.cancel"),
     _form(_JOB + "/retry", jobs.retry_job, "Run again", "job.retry"),
+    _page("/console/approvals", approvals.list_approvals, "Calls that wait for an approval", Scope.APPROVE),
+    _page(_APPROVAL, approvals.show_approval, "One approval", Scope.APPROVE),
+    _form(_APPROVAL, approvals.decide_approval, "Approve or deny", "approval.decide", Scope.APPROVE),
     _page("/console/schedules", schedules.list_schedules, "All schedules"),
     _page(_SCHEDULE, schedules.show_schedule, "One schedule"),
     _form(_SCHEDULE, schedules.enable_schedule, "Enable or disable", "schedule.update"),

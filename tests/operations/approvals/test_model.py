@@ -6,10 +6,10 @@ import pytest
 
 from gateway.access.policy.model import Approval
 from gateway.operations.approvals.model import (
+    ApprovalRule,
     ApproverWord,
-    Change,
     Digest,
-    Rule,
+    RecordChange,
     changes_in,
     is_complete,
     lifetime,
@@ -56,9 +56,9 @@ def word(client_id, *groups) -> ApproverWord:
     return ApproverWord(client_id=client_id, groups=groups)
 
 
-ANYBODY = Rule(policy="p", reason="r")
-TWO_LEADS = Rule(policy="q", reason="r", approver_type="Group", approver="leads", count=2)
-ONLY_ADA = Rule(policy="s", reason="r", approver_type="Person", approver=str(ADA))
+ANYBODY = ApprovalRule(policy="p", reason="r")
+TWO_LEADS = ApprovalRule(policy="q", reason="r", approver_type="Group", approver="leads", count=2)
+ONLY_ADA = ApprovalRule(policy="s", reason="r", approver_type="Person", approver=str(ADA))
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def test_the_annotations_of_statements_become_rules():
     ]
 
     assert rules_of([*approvals, approvals[0]]) == (
-        Rule(policy="a", reason="one"),
-        Rule(policy="b", reason="two", approver_type="Group", approver="leads", count=2),
-        Rule(policy="c", reason="three", approver_type="Person", approver=str(ADA)),
+        ApprovalRule(policy="a", reason="one"),
+        ApprovalRule(policy="b", reason="two", approver_type="Group", approver="leads", count=2),
+        ApprovalRule(policy="c", reason="three", approver_type="Person", approver=str(ADA)),
     )
 
 
@@ -124,6 +124,6 @@ def test_an_approval_lives_as_long_as_the_shortest_statement_says(expires, secon
     ],
 )
 def test_changes_are_the_members_whose_value_becomes_another(found, written, changes):
-    expected = [Change(record="1", member=member, old=old, new=new) for member, old, new in changes]
+    expected = [RecordChange(record="1", member=member, old=old, new=new) for member, old, new in changes]
 
     assert changes_in("1", found, written) == expected
