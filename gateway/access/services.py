@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gateway.access.audit.chain import AuditChain
 from gateway.access.audit.log import Audit
 from gateway.access.budgets.point import BudgetPoint
 from gateway.access.budgets.service import BudgetService
@@ -35,6 +36,7 @@ from gateway.errors import NotFound
 from gateway.foundation.aio.remembered import Remembered
 from gateway.foundation.db.notifications import NotificationListener
 from gateway.foundation.db.pool import Database
+from gateway.foundation.proof import Signer
 from gateway.foundation.vault.sealed_text import SealedText
 from gateway.foundation.vault.vault import KeyList, derived_key
 from gateway.kinds.catalog import Catalog
@@ -49,17 +51,23 @@ class LogServices:
     """What was done, written in batches."""
 
     audit: Audit
+    chain: AuditChain
     requests: RequestLog
 
 
 @asynccontextmanager
-async def open_logs(database: Database, unsent: Path) -> AsyncIterator[LogServices]:
+async def open_logs(
+    database: Database, unsent: Path, key_list: KeyList, catalog: Catalog
+) -> AsyncIterator[LogServices]:
     """Open the audit log and the request log; closing them writes what they hold.
 
     Audit entries that PostgreSQL does not take are saved in the folder `unsent`.
     """
     async with Audit(database, unsent).writing() as audit, RequestLog(database).writing() as requests:
-        yield LogServices(audit=audit, requests=requests)
+        # A key that was replaced still verifies what it signed.
+        signers = [Signer(derived_key(key_list[index:], "audit checkpoints")) for index in range(len(key_list))]
+        chain = AuditChain(database, signers, catalog.application_of)
+        yield LogServices(audit=audit, chain=chain, requests=requests)
 
 
 @dataclass(frozen=True, kw_only=True)

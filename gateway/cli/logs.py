@@ -1,4 +1,4 @@
-"""`gateway audit` and `gateway logs`: the audit log, and the log of HTTP requests to applications."""
+"""`gateway audit list` and `gateway logs`: the audit log, and the log of HTTP requests to applications."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -15,7 +15,7 @@ _AUDIT = ("at", "what", "target", "outcome", "actor", "changed", "application")
 _REQUESTS = ("at", "status", "method", "path", "duration_ms", "operation", "attempt", "error")
 
 
-def _read_time(ctx: click.Context, param: click.Parameter, text: str | None) -> datetime | None:
+def read_time(ctx: click.Context, param: click.Parameter, text: str | None) -> datetime | None:
     if text is None:
         return None
     try:
@@ -39,17 +39,17 @@ def _line(request: RequestView) -> str:
     return f"{request.at:%H:%M:%S} {click.style(f'{status:>4}', fg='red' if is_failed else 'green')} {line}"
 
 
-@click.command(epilog=EXIT_CODES)
+@click.command("list", epilog=EXIT_CODES)
 @connector_option("Only actions on this connector.")
 @click.option("--actor", metavar="CLIENT", help="Only actions of this client: its id or its name.")
 @click.option("--operation", metavar="NAME", help="Only this operation or action, such as tickets.update.")
 @click.option("--target", metavar="ID", help="Only actions on this record, job, workspace or client.")
 @click.option("--outcome", metavar="OUTCOME", help="Only succeeded, accepted, or an error code.")
-@click.option("--since", metavar="TIME", callback=_read_time, help="From this time on, such as 2026-01-31T09:00:00Z.")
-@click.option("--until", metavar="TIME", callback=_read_time, help="Before this time.")
+@click.option("--since", metavar="TIME", callback=read_time, help="From this time on, such as 2026-01-31T09:00:00Z.")
+@click.option("--until", metavar="TIME", callback=read_time, help="Before this time.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of entries.")
 @shows(*_AUDIT, row=_audit_row)
-async def audit(
+async def list_audit(
     gateway: Gateway,
     connector: str | None,
     actor: str | None,
@@ -78,7 +78,7 @@ async def audit(
 @click.option("--job", "job_id", metavar="ID", help="Only requests of this job.")
 @click.option("--request-id", metavar="ID", help="Only requests that were sent for this request to the gateway.")
 @click.option("--status", metavar="STATUS", help="Only this status: 404, 5xx, or failed.")
-@click.option("--since", metavar="TIME", callback=_read_time, help="From this time on, such as 2026-01-31T09:00:00Z.")
+@click.option("--since", metavar="TIME", callback=read_time, help="From this time on, such as 2026-01-31T09:00:00Z.")
 @click.option("--limit", type=click.IntRange(min=1), default=20, show_default=True, help="Maximum number of requests.")
 @click.option("-f", "--follow", is_flag=True, help="Print requests as they end, until Ctrl-C.")
 @shows(*_REQUESTS, tail=_line)

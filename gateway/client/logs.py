@@ -2,11 +2,20 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from datetime import datetime, timedelta
 
-from gateway.client.session import Session
-from gateway.contract.gateway_state import AuditEntryView, AuditPage, RequestPage, RequestView
+import aiohttp
+
+from gateway.client.session import ApiRequest, Session, connection_lost
+from gateway.contract.gateway_state import (
+    AuditEntryView,
+    AuditKeys,
+    AuditKeyView,
+    AuditPage,
+    RequestPage,
+    RequestView,
+)
 
 #: maximum items of a page
 _PAGE = 1000
@@ -53,6 +62,24 @@ class Logs:
         }
         async for entry in self._session.views("/api/v1/audit", query, AuditPage, limit):
             yield entry
+
+    async def export_audit(
+        self, since: datetime | None = None, until: datetime | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """The exported audit log with its proof, NDJSON in pieces; needs the scope admin. Raises Unavailable."""
+        period = {"since": since and since.isoformat(), "until": until and until.isoformat()}
+        query = {name: value for name, value in period.items() if value is not None}
+        call = ApiRequest(method="GET", path="/api/v1/audit/export", query=query)
+        async with await self._session.open(call) as response:
+            try:
+                async for piece in response.content.iter_any():
+                    yield piece
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                raise connection_lost(error) from error
+
+    async def audit_keys(self) -> Sequence[AuditKeyView]:
+        """The public keys that sign the exported audit log, the newest first."""
+        return (await self._session.fetch(ApiRequest(method="GET", path="/api/v1/audit/keys"))).into(AuditKeys).data
 
     async def requests(
         self,

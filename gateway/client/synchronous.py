@@ -44,7 +44,7 @@ from gateway.contract.events import (
     WebhookTestView,
     WebhookView,
 )
-from gateway.contract.gateway_state import AuditEntryView, RequestView
+from gateway.contract.gateway_state import AuditEntryView, AuditKeyView, RequestView
 from gateway.contract.hooks import HookView
 from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatches
@@ -344,6 +344,14 @@ class SyncLogs(Synchronous[Logs]):
                 limit=limit,
             )
         )
+
+    def export_audit(self, since: datetime | None = None, until: datetime | None = None) -> Iterator[bytes]:
+        """The exported audit log with its proof, NDJSON in pieces; needs the scope admin. Raises Unavailable."""
+        return self._loop.iterate(self._target.export_audit(since, until))
+
+    def audit_keys(self) -> Sequence[AuditKeyView]:
+        """The public keys that sign the exported audit log, the newest first."""
+        return self._loop.run(self._target.audit_keys())
 
     def requests(
         self,

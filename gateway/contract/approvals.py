@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from gateway.contract.members import ID, Id, PageOf, Time, Url, member
+from gateway.contract.members import ID, Id, NamedActorView, PageOf, Time, Url, member
 
 _PAGE = f"https://gateway.example.com/console/approvals/{ID}"
 
@@ -31,18 +31,11 @@ class JobApprovalView(Struct, frozen=True, kw_only=True):
     expires_at: Annotated[Time, member("When the request for approval expires.")]
 
 
-class ApprovalActorView(Struct, frozen=True, kw_only=True):
-    """A client or a person."""
-
-    id: Annotated[Id, member("The id.")]
-    name: Annotated[str | None, member("The name.", "support agent")]
-
-
 class RequesterView(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Who asks: a client, or a person."""
 
-    client: Annotated[ApprovalActorView | None, member("The client that asks.")] = None
-    person: Annotated[ApprovalActorView | None, member("The person who asks.")] = None
+    client: Annotated[NamedActorView | None, member("The client that asks.")] = None
+    person: Annotated[NamedActorView | None, member("The person who asks.")] = None
 
 
 class ApprovalRequestView(Struct, frozen=True, kw_only=True):
@@ -66,7 +59,7 @@ class ApprovalChangeView(Struct, frozen=True, kw_only=True):
 class ApprovalDecisionView(Struct, frozen=True, kw_only=True):
     """One person's word."""
 
-    by: Annotated[ApprovalActorView, member("Who decided.")]
+    by: Annotated[NamedActorView, member("Who decided.")]
     at: Annotated[Time, member("When.")]
     decision: Annotated[Literal["approved", "denied"], member("What was decided.")]
     reason: Annotated[str | None, member("Why.")] = None

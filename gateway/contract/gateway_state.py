@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from gateway.contract.members import TIME, Id, ListOf, PageOf, Time, member
+from gateway.contract.members import TIME, Id, ListOf, NamedActorView, PageOf, Time, member
 
 
 class ClientView(Struct, frozen=True, kw_only=True):
@@ -40,11 +40,24 @@ class ClientList(ListOf[ClientView], frozen=True):
     """The organization's clients."""
 
 
-class ActorView(Struct, frozen=True):
-    """The client that an entry of the audit log is about."""
+class ActorView(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Who acted: a client or a person."""
 
-    id: Annotated[Id, member("The client's id.")]
-    name: Annotated[str | None, member("The client's name; null if the client is unknown.", "agent")]
+    id: Annotated[Id, member("The id of the client or the person.")]
+    name: Annotated[str | None, member("The name; null if it is unknown.", "agent")]
+    client: Annotated[NamedActorView | None, member("The client, if a client acted.")] = None
+    person: Annotated[NamedActorView | None, member("The person, if a person acted.")] = None
+
+
+class AuditKeyView(Struct, frozen=True, kw_only=True):
+    """A key that signs checkpoints of the exported audit log."""
+
+    key_id: Annotated[str, member("The id that checkpoints name.", "9f86d081884c7d65")]
+    public_key: Annotated[str, member("Ed25519, base64.", "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=")]
+
+
+class AuditKeys(ListOf[AuditKeyView], frozen=True):
+    """The keys, the newest first."""
 
 
 class AuditEntryView(Struct, frozen=True, kw_only=True):

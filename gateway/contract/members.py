@@ -40,3 +40,10 @@ class ListOf(Struct, Generic[T], frozen=True):
     """A list without pages."""
 
     data: Annotated[list[T], member("All items.")]
+
+
+class NamedActorView(Struct, frozen=True, kw_only=True):
+    """A client or a person."""
+
+    id: Annotated[Id, member("The id.")]
+    name: Annotated[str | None, member("The name; null if it is unknown.", "agent")]

@@ -163,7 +163,7 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
         database = await stack.enter_async_context(_pool(settings))
         await stack.enter_async_context(schema_required(database))
         await stack.enter_async_context(running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")))
-        logs = await stack.enter_async_context(open_logs(database, settings.data_dir / "audit"))
+        logs = await stack.enter_async_context(open_logs(database, settings.data_dir / "audit", key_list, catalog))
         identity = IdentityStore(database)
         policy = policies_of(catalog, database, notifications, logs.audit)
         connectors = await stack.enter_async_context(

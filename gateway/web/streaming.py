@@ -30,6 +30,9 @@ _SAFETY = {
 }
 
 
+_NO_HEADERS: Mapping[str, str] = {}
+
+
 @dataclass(slots=True)
 class Throughput:
     """The number of bytes of a response that were sent."""
@@ -126,3 +129,21 @@ def abort(request: web.BaseRequest, stream: web.StreamResponse) -> None:
         connection = transport.get_extra_info("socket")
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()
+
+
+async def stream(
+    request: web.Request,
+    chunks: AsyncIterator[bytes],
+    content_type: str,
+    status: int = 200,
+    headers: Mapping[str, str] = _NO_HEADERS,
+) -> web.StreamResponse:
+    """Send text of the gateway in chunks, such as JSON or its lines."""
+    response = web.StreamResponse(status=status, headers={"Content-Type": content_type, **headers})
+    await response.prepare(request)
+    if request.method == "HEAD":
+        return response
+    async for chunk in chunks:
+        await response.write(chunk)
+    await response.write_eof()
+    return response

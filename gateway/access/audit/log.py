@@ -71,7 +71,9 @@ def inserting(rows: str, *, also_from: str = "") -> str:
 #: inserts the entries of a JSON array
 INSERT_ENTRIES = inserting("$1")
 _ENTRIES_WHERE = """
-    SELECT audit.id, at, actor, clients.name AS actor_name, connector_id, kind, what, target, changed,
+    SELECT audit.id, at, actor, clients.name AS actor_name,
+           EXISTS (SELECT FROM people WHERE people.client_id = actor) AS is_person,
+           connector_id, kind, what, target, changed,
            COALESCE(outcome, 'unknown') AS outcome, intent, request_id, took_ms
     FROM audit LEFT JOIN clients ON clients.id = actor
     WHERE
@@ -230,6 +232,7 @@ class StoredEntry:
     at: datetime
     actor: UUID | None
     actor_name: str | None
+    is_person: bool
     connector_id: UUID | None
     kind: str | None
     what: str

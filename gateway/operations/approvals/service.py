@@ -10,7 +10,6 @@ from msgspec import to_builtins
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
 from gateway.contract.approvals import (
-    ApprovalActorView,
     ApprovalChangeView,
     ApprovalDecisionView,
     ApprovalPage,
@@ -21,6 +20,7 @@ from gateway.contract.approvals import (
     RequesterView,
 )
 from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.members import NamedActorView
 from gateway.errors import (
     ApprovalChanged,
     ApprovalDenied,
@@ -169,13 +169,13 @@ class Approvals:
 def _requester(approval: ApprovalRow) -> RequesterView:
     if approval.requested_by is None:
         return RequesterView()
-    actor = ApprovalActorView(id=str(approval.requested_by), name=approval.requester)
+    actor = NamedActorView(id=str(approval.requested_by), name=approval.requester)
     return RequesterView(person=actor) if approval.is_person else RequesterView(client=actor)
 
 
 def _decision(row: DecisionRow) -> ApprovalDecisionView:
     return ApprovalDecisionView(
-        by=ApprovalActorView(id=str(row.client_id), name=row.name),
+        by=NamedActorView(id=str(row.client_id), name=row.name),
         at=row.at,
         decision="approved" if row.decision == ApprovalStatus.APPROVED else "denied",
         reason=row.reason,

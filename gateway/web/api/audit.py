@@ -13,19 +13,23 @@ from gateway.access.identity.model import Caller, Scope, id_of
 from gateway.contract.gateway_state import (
     ActorView,
     AuditEntryView,
+    AuditKeys,
+    AuditKeyView,
     AuditPage,
     UsagePointView,
     UsageShareView,
     UsageView,
     WorkInProgressView,
 )
+from gateway.contract.members import NamedActorView
 from gateway.errors import FieldError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Catalog
 from gateway.run.monitoring.statistics import read_work_in_progress
-from gateway.web.bodies import Moment, QueryString, read_query
+from gateway.web.bodies import NDJSON, Moment, QueryString, read_query
 from gateway.web.keys import CALLER, SERVICES
 from gateway.web.route import Route
+from gateway.web.streaming import stream
 
 #: maximum points of a usage response
 _MAX_POINTS = 2000
@@ -50,6 +54,13 @@ class AuditQuery(QueryString):
     until: Moment | None = Field(None, description="only before this time")
     limit: int = Field(100, ge=1, le=1000, description="maximum entries of a page")
     cursor: int | None = Field(None, ge=1, le=2**62, description="`next_cursor` of the page before")
+
+
+class ExportQuery(QueryString):
+    """The period of an export."""
+
+    since: Moment | None = Field(None, description="from the first entry since this time on")
+    until: Moment | None = Field(None, description="to the last entry before this time")
 
 
 class UsageQuery(QueryString):
@@ -125,7 +136,7 @@ def entry_view(entry: StoredEntry, catalog: Catalog) -> AuditEntryView:
     return AuditEntryView(
         id=str(entry.id),
         at=entry.at,
-        actor=None if entry.actor is None else ActorView(str(entry.actor), entry.actor_name),
+        actor=None if entry.actor is None else _actor(str(entry.actor), entry.actor_name, is_person=entry.is_person),
         connector_id=None if entry.connector_id is None else str(entry.connector_id),
         application=None if entry.kind is None else catalog.application_of(entry.kind),
         what=entry.what,
@@ -136,6 +147,28 @@ def entry_view(entry: StoredEntry, catalog: Catalog) -> AuditEntryView:
         request_id=entry.request_id,
         took_ms=entry.took_ms,
     )
+
+
+def _actor(actor_id: str, name: str | None, *, is_person: bool) -> ActorView:
+    actor = NamedActorView(id=actor_id, name=name)
+    return ActorView(id=actor_id, name=name, **{"person" if is_person else "client": actor})
+
+
+async def export_audit(request: web.Request) -> web.StreamResponse:
+    """The audit log as NDJSON, in the order of its hash chain: each entry has `seq`, `kind` (`intent`, `settlement` or
+    `event`), `call_id`, `previous` and `hash`. Signed checkpoints stand between entries and at the end. `gateway audit
+    verify` checks the file, and `docs/how-to/audit-proof.md` says how to check it without the gateway.
+    """
+    query, caller = read_query(request, ExportQuery), request[CALLER]
+    caller.require_whole_organization()
+    chunks = request.app[SERVICES].logs.chain.export(caller.organization_id, query.since, query.until)
+    return await stream(request, chunks, NDJSON)
+
+
+async def list_audit_keys(request: web.Request) -> AuditKeys:
+    """The public keys of checkpoints, the newest first. Keep them in another place than the exported files."""
+    keys = request.app[SERVICES].logs.chain.keys
+    return AuditKeys([AuditKeyView(key_id=each.key_id, public_key=each.public_key) for each in keys])
 
 
 #: the routes of these handlers, in the order in which they are tried
@@ -149,7 +182,27 @@ ROUTES: tuple[Route, ...] = (
         query=AuditQuery,
         response=AuditPage,
         scope=Scope.ADMIN,
-        command="gateway audit --limit 20",
+        command="gateway audit list --limit 20",
+    ),
+    Route(
+        "GET",
+        "/api/v1/audit/export",
+        export_audit,
+        "Export the audit log with its proof",
+        "Audit",
+        query=ExportQuery,
+        media={200: (NDJSON,)},
+        scope=Scope.ADMIN,
+        command="gateway audit export --output audit.ndjson",
+    ),
+    Route(
+        "GET",
+        "/api/v1/audit/keys",
+        list_audit_keys,
+        "List the keys that sign the audit log",
+        "Audit",
+        response=AuditKeys,
+        scope=Scope.ADMIN,
     ),
     Route(
         "GET",

@@ -44,6 +44,7 @@ from gateway.web.errors import PROBLEM, problem, status_of
 from gateway.web.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.web.route import ACCEPTED_HEADERS, CALL_ERRORS, FILE_HEADERS, FILE_MEDIA, FILE_SENDS, RANGE_HEADERS, Route
 from gateway.web.server.authentication import by_token, token_of
+from gateway.web.streaming import stream
 
 #: seconds after which a caller should ask again
 _RETRY_AFTER = 1
@@ -263,7 +264,7 @@ async def result_response(
     as_lines = accepts_lines(request)
     chunks = results.records(result.head, result.lines) if as_lines else _document(request, job, result)
     content_type = NDJSON if as_lines else "application/json"
-    return await _stream(request, chunks, content_type, headers=headers)
+    return await stream(request, chunks, content_type, headers=headers)
 
 
 async def head_job_result(request: web.Request) -> web.StreamResponse:
@@ -294,24 +295,7 @@ async def _partial(request: web.Request, job: JobSummary, result: JobResult) -> 
             yield chunk
         yield b"}"
 
-    return await _stream(request, chunks(), PROBLEM, status_of(error))
-
-
-async def _stream(
-    request: web.Request,
-    chunks: AsyncIterator[bytes],
-    content_type: str,
-    status: int = 200,
-    headers: Mapping[str, str] = _NO_HEADERS,
-) -> web.StreamResponse:
-    response = web.StreamResponse(status=status, headers={"Content-Type": content_type, **headers})
-    await response.prepare(request)
-    if request.method == "HEAD":
-        return response
-    async for chunk in chunks:
-        await response.write(chunk)
-    await response.write_eof()
-    return response
+    return await stream(request, chunks(), PROBLEM, status_of(error))
 
 
 #: headers of a result, which may be a file
