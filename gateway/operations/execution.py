@@ -139,7 +139,12 @@ class Execution:
         return replace(outcome, sunset_headers=headers) if headers else outcome
 
     async def _spent(self, prepared: PreparedExecution) -> Done | Accepted:
-        """Take the call from the budgets; a repetition of an earlier call is none."""
+        """Take the call from the budgets; a repetition of an earlier call is none.
+
+        A call that needs an approval is taken when its job goes on.
+        """
+        if prepared.needs_approval:
+            return await self._executed(prepared)
         taken = await self._spending.take(prepared.caller, prepared.resolved.record, prepared.engine_call)
         try:
             outcome = await self._executed(prepared)

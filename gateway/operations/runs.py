@@ -108,24 +108,32 @@ class OperationRuns:
         has begun is finished.
         """
         resolved, call = await self._job_call(job)
-        if call.effect is Effect.READ or not job.state:
-            await self._permit(job, resolved, call)
+        is_released = (call.effect is Effect.READ or not job.state) and await self._permit(job, resolved, call)
         with Accounted(resolved=resolved, operation=call.operation):
-            taken = await self._taken(job, resolved, call)
+            taken = await self._taken(job, resolved, call, is_released=is_released)
             answer = await self._ran(resolved, call, job, run_context)
             await taken.returned(answer)
         return answer
 
-    async def _permit(self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall) -> None:
-        """Raise DeniedByPolicy, JobWaits until a person has approved the call, and ApprovalChanged."""
+    async def _permit(self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall) -> bool:
+        """Whether the job goes on by an approval, in this attempt for the first time.
+
+        Raises DeniedByPolicy, JobWaits until a person has approved the call, and ApprovalChanged.
+        """
         self._gate.require_valid(job)
         decision = await self._permission.require_call(job, resolved.record, call, job.surface, may_wait=True)
-        if decision.verdict is Verdict.APPROVE and not await self._gate.is_released(job):
-            await self._gate.require(job, resolved, each_of([call]), decision.approvals)
+        if decision.verdict is not Verdict.APPROVE or await self._gate.is_released(job):
+            return False
+        await self._gate.require(job, resolved, each_of([call]), decision.approvals)
+        return True
 
-    async def _taken(self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall) -> Taken:
-        """The call of a job was taken when a caller requested it; that of a schedule is taken when it starts."""
-        if job.surface is Surface.SCHEDULE and job.attempt == 1:
+    async def _taken(
+        self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall, *, is_released: bool
+    ) -> Taken:
+        """The call of a job was taken when a caller requested it; that of a schedule is taken when it starts, and one
+        that was approved when it goes on.
+        """
+        if is_released or (job.surface is Surface.SCHEDULE and job.attempt == 1):
             return await self._spending.take(job, resolved.record, call)
         is_write = call.effect is not Effect.READ
         return self._spending.untaken(job, resolved.record, str(call.operation), call.params, is_write=is_write)

@@ -349,3 +349,20 @@ async def test_a_person_approves_on_the_console_without_scripts(bench: Bench):
     assert all(each in page.body for each in (b"ticket.status", b"solved", b"Writes need a person."))
     assert b"&lt;b&gt;fine&lt;/b&gt;" in decided.body
     assert (await bench.ended(job))["status"] == "succeeded"
+
+
+async def test_an_approved_call_is_taken_from_budgets_when_it_goes_on(bench: Bench):
+    async def spent() -> int:
+        return (await bench.admin.get("/api/v1/budgets/b")).document()["spent"]["writes"]
+
+    await bench.admin.call("PUT", "/api/v1/budgets/b", json={"per": "day", "writes": 1})
+    job, approval = await bench.asked()
+    before = await spent()
+    await bench.decide(approval)
+    first = await bench.ended(job)
+    other, approval = await bench.asked({"ticket_id": 2, "ticket": {"status": "solved"}})
+    await bench.decide(approval)
+    second = await bench.ended(other)
+
+    assert (before, await spent()) == (0, 1)
+    assert (first["status"], second["status"], second["error"]["code"]) == ("succeeded", "failed", "budget_spent")

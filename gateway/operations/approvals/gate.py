@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gateway.access.policy.model import Approval
@@ -10,6 +11,7 @@ from gateway.connectors.resolver import ResolvedConnector
 from gateway.contract.approvals import ApprovalStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import ApprovalChanged, GatewayError
+from gateway.foundation.aio.turns import in_turn
 from gateway.jobs.leases import JobWaits
 from gateway.jobs.model import StoredJob
 from gateway.operations.approvals.model import (
@@ -74,7 +76,7 @@ async def _proposal(resolved: ResolvedConnector, calls: AsyncIterator[PreparedCa
     digest = Digest(record.id, record.account_id)
     async for call in calls:
         for request in resolved.connector.preview(call):
-            digest.add(request)
+            await in_turn(partial(digest.add, request))
             if len(shown) < MAX_SHOWN:
                 shown.append(request)
                 changes += await _changes(resolved, call)
