@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 REPORT = HERE / "REPORT.md"
 SUITES = (
     "execute", "downloads", "jobs", "search", "find", "growth", "thousands", "bulk", "batches", "freshness", "overload",
-    "agents", "agent_tasks", "events", "pages", "reads", "exports", "schedules", "policies", "start",
+    "agents", "agent_tasks", "events", "pages", "reads", "exports", "schedules", "policies", "copies", "start",
 )  # fmt: skip
 
 

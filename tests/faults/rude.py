@@ -70,7 +70,7 @@ async def _play(found: Matrix, application: Played, database: Database, url: str
     kind = application.kind
     lists, names = lists_of(kind), sources.synchronized(kind)
     found.sizes[kind.name] = len(lists), len(names)
-    truth = await (await _copying(application, database, url)).full(names)
+    truth = await (await copying_of(application, database, url)).full(names)
     for behaviour in Behaviour:
         faults = found.faults[kind.name, behaviour] = []
         for operation in lists:
@@ -79,10 +79,10 @@ async def _play(found: Matrix, application: Played, database: Database, url: str
             faults += [
                 f"{operation}: {each}" for each in await list_faults(application, operation, polite.records, behaviour)
             ]
-        faults += await copy_faults(await _copying(application, database, url), truth, behaviour)
+        faults += await copy_faults(await copying_of(application, database, url), truth, behaviour)
 
 
-async def _copying(application: Played, database: Database, url: str) -> Copying:
+async def copying_of(application: Played, database: Database, url: str) -> Copying:
     """The copies of a new connector."""
     id_ = uuid4()
     connection = await asyncpg.connect(url)

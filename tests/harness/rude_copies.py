@@ -48,14 +48,19 @@ class Copying:
             )
         return {name: await self._one(name) for name in names}
 
-    async def _one(self, name: str) -> Copy:
+    async def changes(self, name: str) -> Copy:
+        """Synchronize what changed since the last run."""
+        return await self._one(name, is_first=False)
+
+    async def _one(self, name: str, *, is_first: bool = True) -> Copy:
         kind = self.application.kind
         source, search, get = sources.source_of(kind, name), kind.entity(name).search, record_read(kind, name)
         assert source is not None
         assert search is not None
         lists = {each: _without_pauses(getattr(source, each)) for each in ("everything", "changes", "removed")}
-        async with self.database.tenant(self.organization_id) as connection:
-            await restart(connection, await self._entity(name))
+        if is_first:
+            async with self.database.tenant(self.organization_id) as connection:
+                await restart(connection, await self._entity(name))
         parent = source.sync.parent
 
         async def progress(_: int) -> None: ...
