@@ -637,7 +637,7 @@ async def test_an_application_that_ignores_the_offset_leaves_the_copy_incomplete
     report = await run("jira", "projects")
 
     assert list(await stored("projects")) == ["1", "2"]
-    assert report.missing == "the application returned the same page 2 times in place of others"
+    assert report.missing == "the application returned the same page again in place of the next one"
 
 
 async def test_an_unchanged_record_is_not_written_again(application, run):

@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from gateway.foundation.numbered_pages import Place
+
 #: seconds of a run, after which it ends without the rest
 MAX_SECONDS = 7 * 86_400.0
 
@@ -37,8 +39,13 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     is_whole: bool = False
     #: Unix time of a record of the list's last page, from which a list in the order of time continues
     position: float | None = None
+    #: whether the list may lack records, so that it proves no deletion: many have one time, or changed a moment ago
+    may_lack: bool = False
     #: why some records could not be read, so that an unseen record may still exist; None if all were read
     missing: str | None = None
+    #: how far a list with page numbers was read whose pages overlap, and the params of its next page
+    place: Place | None = None
+    request: dict[str, Any] | None = None
     #: whether the list began again, because the application refused the value that continues it
     is_again: bool = False
 
@@ -47,9 +54,14 @@ class Checkpoint(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
         """Unix time from which changes are read at this checkpoint; None for all records."""
         return None if self.is_whole else self.since
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether it is after the first page of a list."""
+        return self.token is not None or self.request is not None
+
     def at_beginning(self, **members: Any) -> "Checkpoint":
         """The same checkpoint at the first page of a list, with other members."""
-        return self.replace(token=None, pending=(), is_again=False, **members)
+        return self.replace(token=None, pending=(), place=None, request=None, is_again=False, **members)
 
     def overdue(self, now: float) -> str | None:
         """Why the run ends here, if it takes too long."""

@@ -11,9 +11,11 @@ from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint
 from gateway.context_store.sync.times import moment_of, written
 from gateway.errors import GatewayError
 from gateway.foundation import payloads
+from gateway.foundation.numbered_pages import Numbering, Place, identifier, step
 from gateway.kinds.catalog import Operation
 from gateway.kinds.paging import Paging, TimeOrder
 from gateway.kinds.sync import Incremental, Parent
+from gateway.upstream.pagination import next_params
 from gateway.upstream.responses import OperationResult, value_at
 
 #: maximum results of one search of HubSpot, whose style is `window`
@@ -49,7 +51,7 @@ class Listing:
         status = error.upstream.status if error.upstream else None
         if self.since is not None and self.since.style == "log" and status in _GONE:
             raise ChangesUnavailable from error
-        if checkpoint.token is None:
+        if not checkpoint.is_inside:
             raise error
 
     @property
@@ -59,6 +61,8 @@ class Listing:
 
     def params(self, checkpoint: Checkpoint, parent: ParentRecord | None) -> dict[str, Any]:
         """The params of the page at a checkpoint."""
+        if checkpoint.request is not None:
+            return dict(checkpoint.request)
         params = _filled(
             self.constant_params, written(checkpoint.start or 0.0, self.since.format) if self.since else ""
         )
@@ -84,12 +88,36 @@ class Listing:
 
         The checkpoint says what is missing if the application lists only a part.
         """
+        if self._numbering is not None:
+            return self._after_numbered(self._numbering, checkpoint, page, params)
         style = self.since.style if self.since else "modified"
         # A list that is cut here, but continues from the time of its last record, loses nothing.
         is_cut_only = page.next is None and self._position(checkpoint, page) is not None
         if page.incomplete is not None and not is_cut_only:
             checkpoint = checkpoint.without(page.incomplete)
         return _AFTER[style](self, checkpoint, page, params)
+
+    @cached_property
+    def _numbering(self) -> Numbering | None:
+        """How the pages are numbered of a list whose records may move, so that its pages overlap."""
+        paging, order = self.operation.paging, self.operation.order
+        is_tree = self.parent is not None and self.parent.recurse_field is not None
+        if paging is None or is_tree or (self.since is not None and self.since.style != "modified"):
+            return None
+        return Numbering.of(style=paging.style, param=paging.param, size=paging.size, order=order)
+
+    def _after_numbered(
+        self, numbering: Numbering, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
+    ) -> tuple[Checkpoint, bool]:
+        following = next_params(self.operation, params, page)
+        names = [identifier(payloads.value(record)) for record in page.records]
+        place = checkpoint.place or Place(params=dict(params))
+        found = step(numbering, place, params, names, following=following, incomplete=page.incomplete)
+        if found.incomplete is not None:
+            checkpoint = checkpoint.without(found.incomplete)
+        if found.following is None:
+            return checkpoint.replace(place=None, request=None), False
+        return checkpoint.replace(place=found.place, request=dict(found.following)), True
 
     def _after_page(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
@@ -98,6 +126,8 @@ class Listing:
         position = None if page.is_proved_end else self._position(checkpoint, page)
         if position is not None:
             return checkpoint.replace(token=None, position=position), True
+        if token is not None and self._time_order is not None:
+            checkpoint = checkpoint.replace(may_lack=True)
         below = self._below(page)
         if checkpoint.pending:
             pending = (*checkpoint.pending, *below) if token is not None else (*checkpoint.pending[1:], *below)
@@ -144,8 +174,10 @@ class Listing:
         is_end = meta.get(since.end or "") is True
         # The list cannot page within one second: if more records than a page holds changed in it, skip to the next.
         following = end + 1 if end <= start and not is_end else end
+        # The application does not list the last moment; the next run reads what changed in it.
         is_young = following > (checkpoint.began or 0.0) - since.lag
-        return checkpoint.replace(since=following), not is_end and not is_young
+        may_lack = checkpoint.may_lack or (is_young and not is_end)
+        return checkpoint.replace(since=following, may_lack=may_lack), not is_end and not is_young
 
     def _after_window(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]

@@ -164,7 +164,7 @@ class SyncRun:
 
         A list that the application does not continue ends there, and the checkpoint says so.
         """
-        is_resumed, has_more, walk = checkpoint.token is not None, True, PageWalk()
+        is_resumed, has_more, walk = checkpoint.is_inside, True, PageWalk()
         while has_more:
             requested_at = CLOCK.now()
             listing = self.source.listing(checkpoint)
@@ -200,7 +200,8 @@ class SyncRun:
         # Every page of a scroll has the same params: only their number grows.
         number = {"pages": walk.pages} if listing.scrolls else {}
         try:
-            walk.add({**listing.params(checkpoint, parent), **number}, page.records, None)
+            may_repeat = checkpoint.request is not None
+            walk.add({**listing.params(checkpoint, parent), **number}, page.records, None, may_repeat=may_repeat)
         except UpstreamInvalidResponse as error:
             return error.detail
         return checkpoint.overdue(CLOCK.unix_time())
@@ -209,7 +210,7 @@ class SyncRun:
         """The checkpoint after a list that the application does not continue: what it returned stays."""
         log.warning("a list is incomplete", extra={"entity": self.source.entity, "code": error.code})
         words = f"the application does not continue the list: {error.detail}"
-        ended = checkpoint.without(words).replace(token=None, pending=())
+        ended = checkpoint.without(words).replace(token=None, pending=(), place=None, request=None)
         async with self._connection() as connection:
             await self._checkpoint(connection, ended)
         return ended
@@ -263,7 +264,7 @@ class SyncRun:
         is_complete = is_full and checkpoint.missing is None
         sweep = Sweep(self.entity, self._generation, began)
         if is_complete and not self.source.sync.retain_unlisted:
-            await self._remove_unseen(sweep)
+            await self._remove_unseen(sweep, may_lack=checkpoint.may_lack)
         # Reading everything confirms deletions that wait, and finds changes that were not listed. A copy that lacked
         # records before is not read more often than others: another full run would find the same.
         has_lost_changes = not is_full and checkpoint.missing is not None and self.entity.incomplete is None
@@ -289,14 +290,20 @@ class SyncRun:
             if is_complete and (self.report.changed or self.report.deleted):
                 await records.drop_unused_terms(connection, self.entity)
 
-    async def _remove_unseen(self, sweep: Sweep) -> None:
-        """Remove the records that the sweep has not seen, as far as something proves that they were deleted."""
+    async def _remove_unseen(self, sweep: Sweep, *, may_lack: bool) -> None:
+        """Remove the records that the sweep has not seen, as far as something proves that they were deleted.
+
+        A list that may lack records (`may_lack`) proves nothing: the application is asked for each record, or none is
+        removed.
+        """
+        if may_lack and self.get is None:
+            return
         if self.source.sync.unlisted_when:
             async with self._connection() as connection:
                 await partial.exempt(connection, self.entity, self._generation, self.source.sync.unlisted_when)
         proof = Proof(
             # A record may have moved to a parent that is missing.
-            is_list_proof=self.source.is_proof and self._missing_parents is None,
+            is_list_proof=self.source.is_proof and not may_lack and self._missing_parents is None,
             has_get=self.get is not None,
         )
         remover = Remover(
