@@ -350,5 +350,5 @@ def test_the_pages_of_a_list_whose_records_may_move_overlap():
     params = listing.params(second, None)
 
     assert has_more
-    assert (params["page"] - 1) * params["per_page"] == size - 1
+    assert (int(params["page"]) - 1) * params["per_page"] == size - 1
     assert second.at_beginning() == Checkpoint(began=NOW)
