@@ -38,20 +38,27 @@ class ExportStorm:
         started = time.monotonic()
         strikes = Strikes(self.gateway, self.seed)
         async with self.gateway.desk() as desk, asyncio.TaskGroup() as storming:
+            await self._export(desk.path, "undisturbed")
+            undisturbed = self._pages_read()
             storming.create_task(strikes.some(self.faults))
             for number in range(self.exports):
-                storming.create_task(self._export(desk.path, f"e{number}"))
-        counts, pages = self.report.counts, -(-self.size // _PAGE)
-        counts["pages read again"] = sum(self.gateway.upstream.pages.values()) - self.exports * pages
+                storming.create_task(self._export_later(desk.path, f"e{number}"))
+        counts = self.report.counts
+        counts["pages read again"] = self._pages_read() - (1 + self.exports) * undisturbed
         # an attempt reads one page again at most
         self.report.doubled += max(0, counts["pages read again"] - counts["attempts again"])
         return self.report.finish(strikes, time.monotonic() - started)
 
+    def _pages_read(self) -> int:
+        return sum(self.gateway.upstream.pages.values())
+
+    async def _export_later(self, path: str, name: str) -> None:
+        await asyncio.sleep(random.Random(f"{self.seed} {name} later").uniform(0, self.faults))
+        await self._export(path, name)
+
     async def _export(self, path: str, name: str) -> None:
-        """Submit an export, wait for it, and read its file during the storm."""
-        chooser = random.Random(f"{self.seed} {name}")
-        await asyncio.sleep(chooser.uniform(0, self.faults))
-        client = InsistentClient(self.gateway, chooser)
+        """Submit an export, wait for it, and read its file."""
+        client = InsistentClient(self.gateway, random.Random(f"{self.seed} {name}"))
         body = {"entity": "tickets", "action": "list", "params": {"per_page": _PAGE}, "output": {"file": "ndjson"}}
         job_id = await client.submit(f"{path}/execute", body, name)
         job = await client.ended(job_id)

@@ -8,13 +8,17 @@ from gateway.access.oauth_server.store import AuthorizationStore
 from gateway.contract.oauth import AuthorizationRequest, NewGrant
 from gateway.foundation.db.pool import Database
 from gateway.web.routes import ROUTES
-from tests.harness.clients import caller_of
+from tests.harness.caller import Api
+from tests.harness.clients import caller_of, new_client_in
 from tests.harness.waiting import eventually
 
 ID_BEARING = [route for route in ROUTES if "_id}" in route.path and not route.is_page and not route.is_open]
 #: seconds: the promise is one, the rest is room for a busy machine; a token is trusted for five without a notification
 LOCKED_OUT = 3.0
+ASK = '@id("ask") @approval("A person looks first.") permit(principal, action, resource);'
 BODIES = {
+    "approve": {"digest": "sha-256=:x:"},
+    "deny": {"digest": "sha-256=:x:"},
     "execute": {"entity": "tickets", "action": "list"},
     "batch": {"operations": [{"entity": "tickets", "action": "list"}]},
     "replay": {"after": 0},
@@ -24,9 +28,20 @@ BODIES = {
 }
 
 
+@pytest.fixture(scope="module")
+async def approval_id(running):
+    """An approval of an organization of its own, because policies hold for a whole organization."""
+    client = await new_client_in(running.database_url)
+    async with Api.of(running.base_url, client.id, client.secret) as api:
+        desk = await api.connector()
+        await api.call("PUT", "/api/v1/policies/ask", json={"cedar": ASK, "mode": "enforce"})
+        job = await desk.submit("tickets", "update", {"ticket_id": 1, "ticket": {"status": "open"}})
+        return (await api.job_once(job, lambda seen: seen.get("approval")))["approval"]["id"]
+
+
 @pytest.fixture
-async def belongings(support_desk, running):
-    """One id of each sort, all of the first organization."""
+async def belongings(support_desk, running, approval_id):
+    """One id of each sort, none of them the stranger's."""
     connector_id = support_desk.record["id"]
     job = await support_desk.submit("tickets", "list")
     workspaces = await support_desk.api.get(f"/api/v1/workspaces?name_contains={support_desk.record['workspace_name']}")
@@ -53,6 +68,7 @@ async def belongings(support_desk, running):
         "grant_id": str(await granted(running)),
         "entity": "attachments",
         "person_id": person.json()["id"],
+        "approval_id": approval_id,
     }
 
 

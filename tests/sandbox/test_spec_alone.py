@@ -92,7 +92,8 @@ async def test_lists_have_the_paging_style_of_the_spec(style):
     async with playing({"records": "data.gadgets"}, paging={"next": STYLES[style]}) as connector:
         pages = [page.decoded() async for page in connector.pages("gadgets", "list", {"size": 25})]
 
-    assert [len(page) for page in pages] == [25, 15]
+    # A page that only overlaps the one before has no records of its own.
+    assert [len(page) for page in pages if page] == [25, 15]
     assert len({record["id"] for page in pages for record in page}) == 40
 
 
