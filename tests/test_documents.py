@@ -5,7 +5,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 
@@ -14,8 +13,7 @@ from gateway.errors import GatewayError
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.kinds.search_operators import Operator
-from gateway.operations.call import OperationCall
-from gateway.operations.copy_search import prepared_search
+from gateway.operations.searches import prepared_search
 from gateway.run.monitoring.health_checks import OLDEST_POSTGRES
 from gateway.upstream.prepared import prepare
 from gateway.web.console.session import ForeignForm
@@ -107,12 +105,7 @@ def fault_of(body: dict[str, Any], kind: Kind) -> str:
     """Why an operation of the kind cannot be called so; an empty text if it can."""
     try:
         if body["action"] == SEARCH_ACTION:
-            prepared_search(
-                kind,
-                OperationCall(
-                    connector_id=UUID(int=0), entity=body["entity"], action=body["action"], params=body["params"]
-                ),
-            )
+            prepared_search(kind, body["entity"], body["params"])
         elif "$from" not in str(body["params"]):  # values that come from an earlier step
             prepare(kind.operation(body["entity"], body["action"]), body["params"])
     except GatewayError as error:

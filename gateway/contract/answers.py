@@ -1,6 +1,6 @@
 """The responses of `execute` and of a job's result, and the `result` of searches and downloads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from msgspec import Struct
@@ -67,6 +67,9 @@ class Answer(Struct, frozen=True, omit_defaults=True, kw_only=True):
         str | None,
         member("Of lists: why records are missing or may be missing, and what to do; null `next` is then not the end."),
     ] = None
+    redacted: Annotated[
+        Sequence[str], member("The members that policies leave out of the records, as paths.", ["email", "*.phone"])
+    ] = ()
     meta: Annotated[
         Mapping[str, Any] | None,
         member("Members of the application's response beside its records.", {"next_page": None, "count": 1}),

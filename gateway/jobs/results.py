@@ -1,6 +1,7 @@
 """A job's result: a small head in the job's row, and the records in parts of JSON lines. Reading puts them together."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -11,6 +12,7 @@ from gateway.errors import GatewayError, JobCanceled, ResultExpired
 from gateway.foundation import payloads
 from gateway.foundation.aio.clock import CLOCK
 from gateway.jobs.model import OPERATION_TASK, JobSummary, url_of
+from gateway.upstream.field_selection import FieldSelection, selected_records, selector
 from gateway.upstream.responses import ROOT, OperationResult
 
 #: maximum records of one stored part
@@ -21,10 +23,15 @@ _PART_BYTES = 1 << 20
 _MAX_IN_HEAD = 64 << 10
 #: the value of `collected` for a document that is stored as a part
 DOCUMENT = "."
+_NO_PATHS: Mapping[int, Sequence[str]] = MappingProxyType({})
 
 
 def head_of(answer: OperationResult) -> dict[str, Any]:
     """The members of an answer that the job's row stores; the records of a list are stored in another table."""
+    return {**_head_of(answer), **({"redacted": [*answer.redacted]} if answer.redacted else {})}
+
+
+def _head_of(answer: OperationResult) -> dict[str, Any]:
     if answer.collected is not None:
         return {"result": answer.decoded(), "collected": answer.collected, "meta": answer.meta}
     if _is_list(answer):
@@ -46,6 +53,7 @@ def answer_of(head: Mapping[str, Any], result: msgspec.Raw) -> OperationResult:
         is_page="next" in head,
         next=head.get("next"),
         incomplete=head.get("incomplete"),
+        redacted=head.get("redacted", ()),
     )
 
 
@@ -127,6 +135,50 @@ def completed(head: Mapping[str, Any], job: JobSummary, base_url: str) -> Mappin
 def stored_parts(job: JobSummary, head: Mapping[str, Any]) -> int:
     """The number of parts of a succeeded job's result; an earlier attempt may have stored more."""
     return int(head.get("parts", job.parts))
+
+
+def redacted(
+    head: Mapping[str, Any],
+    lines: AsyncIterator[str],
+    paths: Sequence[str],
+    by_index: Mapping[int, Sequence[str]] = _NO_PATHS,
+) -> tuple[Mapping[str, Any], AsyncIterator[str]]:
+    """The result without the members at these paths, or at those of each operation of a batch by its index."""
+    if by_index:
+        return head, _redacted_items(lines, by_index)
+    if not paths:
+        return head, lines
+    selection = FieldSelection(redact=paths)
+    members = {"redacted": sorted({*head.get("redacted", ()), *paths})}
+    if head["collected"] is None:
+        members["result"] = selector(selection)(head["result"])
+    return {**head, **members}, _redacted_lines(lines, selection)
+
+
+async def _redacted_lines(lines: AsyncIterator[str], selection: FieldSelection) -> AsyncIterator[str]:
+    async for part in lines:
+        stored = [msgspec.Raw(line.encode()) for line in part.rstrip("\n").split("\n")]
+        yield "".join([line_of(record) for record in await selected_records(stored, selection)])
+
+
+async def _redacted_items(lines: AsyncIterator[str], by_index: Mapping[int, Sequence[str]]) -> AsyncIterator[str]:
+    async for part in lines:
+        items = []
+        for line in part.rstrip("\n").split("\n"):
+            item = payloads.members(line.encode())
+            paths = by_index.get(int(bytes(item["index"])), ())
+            if paths and "result" in item:
+                [item["result"]] = await selected_records([item["result"]], FieldSelection(redact=paths))
+                before = payloads.value(item["redacted"]) if "redacted" in item else []
+                item["redacted"] = msgspec.Raw(msgspec.json.encode(sorted({*before, *paths})))
+            items.append(line_of(msgspec.Raw(msgspec.json.encode(item))))
+        yield "".join(items)
+
+
+async def answer(head: Mapping[str, Any], lines: AsyncIterator[str]) -> OperationResult:
+    """The answer that was stored as the result of a job."""
+    chunks = [chunk async for chunk in document(head, lines)]
+    return answer_of(head, msgspec.Raw(b"".join(chunks)))
 
 
 async def document(head: Mapping[str, Any], lines: AsyncIterator[str]) -> AsyncIterator[bytes]:

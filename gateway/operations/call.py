@@ -45,8 +45,9 @@ class OperationCall(msgspec.Struct, frozen=True, kw_only=True):
     callback: UUID | None = None
 
     def fingerprint(self) -> bytes:
-        """SHA-256 of the members that distinguish requests with the same idempotency key."""
-        identity: list[Any] = [self.entity, self.action, self.params, self.selection.as_document()]
+        """SHA-256 of the members that distinguish requests with the same idempotency key; policies may change."""
+        selection = msgspec.structs.replace(self.selection, redact=())
+        identity: list[Any] = [self.entity, self.action, self.params, selection.as_document()]
         identity += [member for member in (self.file, self.callback) if member is not None]
         return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
 

@@ -1,6 +1,6 @@
 """The use case: search the synchronized copy of a connector's records."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,27 +10,18 @@ from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.search.filters import Query
-from gateway.context_store.search.names import Names, with_declared_names
-from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore, SearchPage
-from gateway.context_store.sync.schedule import search_fields
 from gateway.contract.connectors import ConnectorStatus
 from gateway.contract.members import moment
-from gateway.errors import InvalidQuery, UnknownAction
 from gateway.foundation.db.pool import Database
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.kinds.catalog import Kind
-from gateway.kinds.search_schema import search_call
-from gateway.kinds.spec import Entity
 from gateway.operations.accounting import recorded
 from gateway.operations.call import Done, OperationCall
-from gateway.operations.permission import Permission
+from gateway.operations.permission import Permission, require_visible
+from gateway.operations.searches import PARAMS, prepared_search
 from gateway.operations.spending import Spending
-from gateway.upstream.field_selection import ensure_declared, selected_records
+from gateway.upstream.field_selection import selected_records
 from gateway.upstream.responses import OperationResult
-
-#: the JSON pointer of the params in a call
-_PARAMS = "/params"
 
 
 class CopySearch:
@@ -59,15 +50,16 @@ class CopySearch:
             resolved = await self._connectors.get_for(caller, call.connector_id)
             _, query = _prepared(resolved, call)
             entry.kind = resolved.record.kind
-            await self._permission.require_search(caller, resolved.record, call.entity, call.surface)
+            redact = await self._permit(caller, resolved, call, query)
             taken = await self._spending.take_search(caller, resolved.record, call.entity)
             page = await self._found(resolved, call, query)
             await taken.returned_records(len(page.data))
-        records = await selected_records(page.data, call.selection)
+        records = await selected_records(page.data, call.selection.redacting(redact))
         result = msgspec.json.encode({"data": records, "meta": _meta(page)})
         following = {**call.params, "cursor": page.cursor} if page.has_more else None
         return Done(
-            answer=OperationResult(result=msgspec.Raw(result), is_page=True, next=following), took_ms=page.took_ms
+            answer=OperationResult(result=msgspec.Raw(result), is_page=True, next=following, redacted=redact),
+            took_ms=page.took_ms,
         )
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
@@ -75,8 +67,19 @@ class CopySearch:
         caller.require(Scope.READ)
         resolved = await self._connectors.get_for(caller, call.connector_id)
         params, query = _prepared(resolved, call)
-        await self._permission.require_search(caller, resolved.record, call.entity, call.surface)
+        await self._permit(caller, resolved, call, query)
         return [{"entity": call.entity, "action": SEARCH_ACTION, "params": {**params, "limit": query.limit}}]
+
+    async def _permit(
+        self, caller: Caller, resolved: ResolvedConnector, call: OperationCall, query: Query
+    ) -> Sequence[str]:
+        """The paths that are redacted; raises DeniedByPolicy, also for a search that uses or selects one of them."""
+        decision = await self._permission.require_search(
+            caller, resolved.record, call.entity, call.surface, query.paths
+        )
+        selected = [".".join(path) for path in query.fields or ()]
+        require_visible(decision, (*(call.selection.select_fields or ()), *selected))
+        return decision.redact
 
     async def page(self, organization_id: UUID, call: OperationCall) -> SearchPage:
         """The page of the call's params; raises UnknownAction and InvalidQuery."""
@@ -86,44 +89,15 @@ class CopySearch:
 
     async def _found(self, resolved: ResolvedConnector, call: OperationCall, query: Query) -> SearchPage:
         async with self._database.tenant(resolved.record.organization_id) as connection:
-            return await self._context_store.search(connection, resolved.record.id, call.entity, query, _PARAMS)
+            return await self._context_store.search(connection, resolved.record.id, call.entity, query, PARAMS)
 
 
 def _prepared(resolved: ResolvedConnector, call: OperationCall) -> tuple[Mapping[str, Any], Query]:
     """The params under declared names, and their query; raises ConnectorNotReady for a disabled connector."""
-    prepared = prepared_search(resolved.connector.kind, call)
+    prepared = prepared_search(resolved.connector.kind, call.entity, call.params, call.selection)
     if resolved.record.status is ConnectorStatus.DISABLED:
         resolved.require_active()
     return prepared
-
-
-def prepared_search(kind: Kind, call: OperationCall) -> tuple[Mapping[str, Any], Query]:
-    """The params of a search under declared names, and their query.
-
-    Raises UnknownAction for an entity that is not searched, and InvalidQuery with an example. Pure.
-    """
-    if SEARCH_ACTION not in kind.actions_of(call.entity):
-        searchable = ", ".join(sorted(name for name in kind.spec.entities if SEARCH_ACTION in kind.actions_of(name)))
-        raise UnknownAction(f"{kind.name} {call.entity} has no {SEARCH_ACTION}; entities that have: {searchable}")
-    fields = search_fields(kind, call.entity)
-    search = kind.entity(call.entity).search
-    assert search is not None
-    example = search_call(call.entity, search)
-    selectable = _selectable(kind.entity(call.entity), fields)
-    ensure_declared(call.selection, f"{call.entity}.{SEARCH_ACTION}", selectable, example)
-    try:
-        params = with_declared_names(call.params, Names(fields, kind.spec.property_names), _PARAMS)
-        return params, parse(params, fields, _PARAMS)
-    except InvalidQuery as error:
-        error.extra["example"] = example
-        raise
-
-
-def _selectable(entity: Entity, searched: Iterable[str]) -> set[str]:
-    """The fields that records are known to have; empty if an account may define its own fields."""
-    if entity.additional_fields or not entity.fields:
-        return set()
-    return {*entity.fields, *(name.partition(".")[0] for name in searched)}
 
 
 def _meta(page: SearchPage) -> dict[str, Any]:

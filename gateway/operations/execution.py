@@ -33,11 +33,11 @@ from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.operations.accounting import Accounted, describe, describe_created, recorded
 from gateway.operations.call import Accepted, Done, OperationCall
-from gateway.operations.permission import Permission
+from gateway.operations.permission import Permission, require_visible
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.operations.runs import OperationRuns
 from gateway.operations.spending import Spending
-from gateway.upstream.field_selection import EVERYTHING, ensure_declared, selected
+from gateway.upstream.field_selection import EVERYTHING, FieldSelection, ensure_declared, selected
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
@@ -209,6 +209,7 @@ class Execution:
                 answer = await self._runs.write(
                     resolved, engine_call, lambda: resolved.connector.upload(engine_call, file), entry
                 )
+        answer = await selected(answer, FieldSelection(redact=prepared.call.selection.redact))
         return Done(answer=answer, took_ms=_milliseconds(started), sunset_headers=prepared.sunset_headers)
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
@@ -216,8 +217,11 @@ class Execution:
         resolved = await self._connectors.get_for(caller, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         caller.require(_SCOPE_OF[engine_call.effect])
-        await self._permission.require_call(caller, resolved.record, engine_call, call.surface, may_wait=True)
+        decision = await self._permission.require_call(
+            caller, resolved.record, engine_call, call.surface, may_wait=True
+        )
         _require_declared(call, engine_call)
+        require_visible(decision, call.selection.select_fields or ())
         return resolved.connector.preview(engine_call)
 
     async def _prepare(
@@ -232,9 +236,11 @@ class Execution:
             caller, resolved.record, engine_call, call.surface, may_wait=may_wait
         )
         _require_declared(call, engine_call)
+        require_visible(decision, call.selection.select_fields or ())
         resolved.require_active()
-        if engine_call.limit is not None:
-            call = replace(call, selection=replace(call.selection, limit=engine_call.limit))
+        if engine_call.limit is not None or decision.redact:
+            selection = replace(call.selection, limit=engine_call.limit)
+            call = replace(call, selection=selection.redacting(decision.redact))
         headers_by_method = engine_call.operation.sunset_headers
         headers = headers_by_method.get(resolved.record.auth_method, headers_by_method[None])
         return PreparedExecution(
@@ -350,9 +356,9 @@ class Execution:
         if not job.is_done or prepared.engine_call.operation.is_download:
             return Accepted(job, is_replayed)
         try:
-            return Done(
-                answer=await self.outcome(job, prepared.call.base_url), took_ms=_took(job), is_replayed=is_replayed
-            )
+            head, lines = await self._stored(job, prepared.call.base_url)
+            answer = await results.answer(*results.redacted(head, lines, prepared.call.selection.redact))
+            return Done(answer=answer, took_ms=_took(job), is_replayed=is_replayed)
         except GatewayError as error:
             error.is_replayed = is_replayed
             raise
@@ -368,12 +374,10 @@ class Execution:
             return None
         return IdempotencyKey(call.idempotency_key, call.fingerprint(), self._idempotency_seconds)
 
-    async def outcome(self, job: JobSummary, base_url: str) -> OperationResult:
-        """The answer of a job that is done; raises the error that the job ended with."""
+    async def _stored(self, job: JobSummary, base_url: str) -> tuple[Mapping[str, Any], AsyncIterator[str]]:
+        """The result of a job that is done, its head and its lines; raises the error that the job ended with."""
         head = results.completed(results.require_result(job, await self._jobs.head(job)), job, base_url)
-        lines = self._jobs.lines(job, results.stored_parts(job, head))
-        chunks = [chunk async for chunk in results.document(head, lines)]
-        return results.answer_of(head, msgspec.Raw(b"".join(chunks)))
+        return head, self._jobs.lines(job, results.stored_parts(job, head))
 
     async def keep(self, new: NewJob, answer: OperationResult) -> StoredJob:
         """Store a response as the result of a job, which any process can read until it expires."""

@@ -71,7 +71,7 @@ class JobControl:
             entity=job.entity,
             action=job.action,
             params=work.params,
-            selection=work.selection,
+            selection={name: value for name, value in work.selection.items() if name != "redact"},  # decided again
             effect=job.effect,
             surface=job.surface,
             labels=job.labels,

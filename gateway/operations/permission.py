@@ -1,11 +1,12 @@
 """Asks the policies whether a client may run an operation; nothing acts for a client without asking here."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
 from gateway.access.policy.model import Decision, PolicyCall, Target, Verdict
+from gateway.access.policy.paths import covers, first_redacted, first_telling
 from gateway.access.policy.point import PolicyPoint
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.kinds import Effect
@@ -13,6 +14,7 @@ from gateway.contract.policies import Surface
 from gateway.errors import DeniedByPolicy
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
+from gateway.operations.searches import prepared_search
 from gateway.upstream.prepared import PreparedCall
 
 #: the principal of work whose client is not known
@@ -44,41 +46,29 @@ class Permission:
         enforced = (await self.point.sets(acting.organization_id)).enforced
         if enforced is None:
             return True
-        operation = None if action == SEARCH_ACTION else kind.operation(entity, action)
-        effects = {Effect.READ}
-        if operation is not None:
-            effects = {operation.action.effect, *([Effect.WRITE] if operation.action.write_if else [])}
-        calls = (
-            PolicyCall(
-                client_id=acting.client_id or _NOBODY,
-                target=target_of(record),
-                entity=entity,
-                action=action,
-                effect=effect,
-                surface=Surface.HTTP,
-                operation=operation,
-            )
-            for effect in effects
-        )
-        decisions = [enforced.always(call) for call in calls]
+        decisions = [enforced.always(call) for call in _calls_of(acting, record, kind, entity, action)]
         return any(decision is None or decision.verdict is not Verdict.DENY for decision in decisions)
 
     async def require_possible(
         self, acting: Acting, record: ConnectorRecord, kind: Kind, entity: str, action: str
-    ) -> None:
-        """Raise DeniedByPolicy if every call of an operation is denied."""
+    ) -> Sequence[str]:
+        """The paths that some call of an operation redacts; raises DeniedByPolicy if every call is denied."""
         if not await self.is_possible(acting, record, kind, entity, action):
             raise DeniedByPolicy(f"the policies of the organization do not allow {entity}.{action}")
+        enforced = (await self.point.sets(acting.organization_id)).enforced
+        calls = () if enforced is None else _calls_of(acting, record, kind, entity, action)
+        return sorted({path for call in calls if enforced for path in enforced.about(call).redacts})
 
     async def require_call(
         self, acting: Acting, record: ConnectorRecord, call: PreparedCall, surface: Surface, *, may_wait: bool = False
     ) -> Decision:
         """The decision of a prepared call: execute, download, upload, a line of a batch, a job that starts.
 
-        `may_wait`: whether the caller can wait until a person approves the call.
+        `may_wait`: whether the caller can wait until a person approves the call. A read is denied whose params name a
+        member that is redacted, because its answer could tell the value.
         """
         operation = call.operation
-        return await self.point.require(
+        decision = await self.point.require(
             acting.organization_id,
             PolicyCall(
                 client_id=acting.client_id or _NOBODY,
@@ -92,10 +82,25 @@ class Permission:
             ),
             may_wait=may_wait,
         )
+        if decision.redact and call.effect is Effect.READ:
+            telling = first_telling(decision.redact, call.params)
+            if telling is not None:
+                raise _tells_of_redacted(f"the param {telling} names a member", decision)
+        return decision
 
-    async def require_search(self, acting: Acting, record: ConnectorRecord, entity: str, surface: Surface) -> Decision:
-        """The decision of a search of the copy, or of reading a record of it."""
-        return await self.point.require(
+    async def require_search(
+        self,
+        acting: Acting,
+        record: ConnectorRecord,
+        entity: str,
+        surface: Surface,
+        used: Iterable[Sequence[str]] = (),
+    ) -> Decision:
+        """The decision of a search of the copy, or of reading a record of it.
+
+        `used` are the paths by which the search filters and sorts; it is denied if one of them is redacted.
+        """
+        decision = await self.point.require(
             acting.organization_id,
             PolicyCall(
                 client_id=acting.client_id or _NOBODY,
@@ -106,6 +111,11 @@ class Permission:
                 surface=surface,
             ),
         )
+        if decision.redact:
+            telling = next((".".join(path) for path in used if covers(decision.redact, path)), None)
+            if telling is not None:
+                raise _tells_of_redacted(f"the search uses {telling}", decision)
+        return decision
 
     async def require(
         self,
@@ -120,9 +130,43 @@ class Permission:
     ) -> Decision:
         """The decision of an operation or a search by its name, with params that were validated before."""
         if action == SEARCH_ACTION:
-            return await self.require_search(acting, record, entity, surface)
+            _, query = prepared_search(kind, entity, params)
+            return await self.require_search(acting, record, entity, surface, query.paths)
         call = PreparedCall.of(kind.operation(entity, action), params)
         return await self.require_call(acting, record, call, surface, may_wait=may_wait)
+
+
+def _calls_of(acting: Acting, record: ConnectorRecord, kind: Kind, entity: str, action: str) -> Iterator[PolicyCall]:
+    """The calls of an operation without params, one for each effect that it may have."""
+    operation = None if action == SEARCH_ACTION else kind.operation(entity, action)
+    effects = {Effect.READ}
+    if operation is not None:
+        effects = {operation.action.effect, *([Effect.WRITE] if operation.action.write_if else [])}
+    for effect in effects:
+        yield PolicyCall(
+            client_id=acting.client_id or _NOBODY,
+            target=target_of(record),
+            entity=entity,
+            action=action,
+            effect=effect,
+            surface=Surface.HTTP,
+            operation=operation,
+        )
+
+
+def require_visible(decision: Decision, paths: Iterable[str]) -> None:
+    """Raise DeniedByPolicy if one of the selected fields is redacted."""
+    redacted = first_redacted(decision.redact, paths) if decision.redact else None
+    if redacted is not None:
+        raise _tells_of_redacted(f"the field {redacted} is selected", decision)
+
+
+def _tells_of_redacted(what: str, decision: Decision) -> DeniedByPolicy:
+    members = {"policy": next(iter(decision.policies), None), "advice": decision.advice}
+    return DeniedByPolicy(
+        f"{what}, which the policies redact; leave it out",
+        extra={name: value for name, value in members.items() if value is not None},
+    )
 
 
 def target_of(record: ConnectorRecord) -> Target:

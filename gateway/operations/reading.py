@@ -1,8 +1,8 @@
-"""Decides whether a caller may read a stored result: the policies of now decide, for whoever reads it."""
+"""Decides what a caller may read of a stored result: the policies of now decide, for whoever reads it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
 
@@ -12,9 +12,11 @@ from gateway.access.identity.model import Caller
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.policies import Surface
 from gateway.errors import DeniedByPolicy, NotFound
+from gateway.jobs import results
+from gateway.jobs.access import JobAccess, JobResult
 from gateway.jobs.model import JobSummary
 from gateway.jobs.store import JobStore
-from gateway.jobs.tasks import BATCH, EXPORT, OPERATION
+from gateway.jobs.tasks import BATCH, EXPORT, OPERATION, has_file
 from gateway.operations.batches.inputs import BatchInputs
 from gateway.operations.batches.model import BatchJob
 from gateway.operations.exports.model import ExportParams
@@ -29,59 +31,98 @@ class _Recipient:
     client_id: UUID
 
 
+@dataclass(frozen=True, slots=True)
+class _Hidden:
+    """Paths of members that the reader of a result does not see."""
+
+    paths: Sequence[str] = ()
+    #: of a batch: by the index of each operation
+    by_index: Mapping[int, Sequence[str]] = field(default_factory=dict)
+
+
 @dataclass(frozen=True)
 class ResultReading:
-    """Permission to read results of jobs."""
+    """Reads results of jobs as far as policies allow."""
 
     connectors: ConnectorResolver
     permission: Permission
     jobs: JobStore
+    access: JobAccess
     inputs: BatchInputs
 
+    async def result(self, caller: Caller, job: JobSummary, base_url: str, surface: Surface) -> JobResult:
+        """The result of a job that is done, without the members that policies redact for the caller now.
+
+        Raises the error that the job ended with, ResultExpired, and DeniedByPolicy.
+        """
+        hidden = await self._hidden(caller, job, surface)
+        result = await self.access.result(job, base_url)
+        head, lines = results.redacted(result.head, result.lines, hidden.paths, hidden.by_index)
+        return replace(result, head=head, lines=lines)
+
     async def require(self, caller: Caller, job: JobSummary, surface: Surface) -> None:
-        """Raise DeniedByPolicy unless the caller may run now what the job ran; without policies nothing is read.
+        """Raise DeniedByPolicy unless the caller may read the file that is the job's result."""
+        await self._hidden(caller, job, surface)
+
+    async def _hidden(self, caller: Caller, job: JobSummary, surface: Surface) -> _Hidden:
+        """Decide whether the caller may run now what the job ran; without policies nothing is read.
 
         The result of an approved job may be read by who may run it with an approval.
         """
         if not await self.permission.is_needed(caller) or job.connector_id is None:
-            return
+            return _Hidden()
         if job.task not in (OPERATION.name, EXPORT.name, BATCH.name):
-            return  # the job has no records
-        params = (await self.jobs.get_stored(job.organization_id, job.id)).params
+            return _Hidden()  # the job has no records
+        stored = await self.jobs.get_stored(job.organization_id, job.id)
+        params = stored.params
         resolved = await self.connectors.get(job.organization_id, job.connector_id)
         if job.task == BATCH.name:
-            await self._require_batch(caller, job, resolved, msgspec.convert(params, BatchJob))
-            return
+            return _Hidden(
+                by_index=await self._batch_redactions(caller, job, resolved, msgspec.convert(params, BatchJob))
+            )
         if job.task == EXPORT.name:
             params = msgspec.convert(params, ExportParams).params
-        await self._require(caller, resolved, job, job.entity or "", job.action or "", params, surface)
+        redact = await self._require(caller, resolved, job, job.entity or "", job.action or "", params, surface)
+        if job.task == EXPORT.name and not set(redact) <= set(stored.selection.get("redact", ())):
+            raise DeniedByPolicy("the stored file has members that policies redact for you now; run the export again")
+        return _Hidden(() if has_file(job) else redact)
 
-    async def may_read_records(self, organization_id: UUID, client_id: UUID, connector_id: UUID, entity: str) -> bool:
-        """Whether events for a client may contain records of an entity: whether it may search the copy of them."""
+    async def records_redaction(
+        self, organization_id: UUID, client_id: UUID, connector_id: UUID, entity: str
+    ) -> Sequence[str] | None:
+        """The paths that events for a client leave out of an entity's records, as its searches of the copy do; None if
+        it may not search them.
+        """
         acting = _Recipient(organization_id, client_id)
         if not await self.permission.is_needed(acting):
-            return True
+            return ()
         try:
             record = (await self.connectors.get(organization_id, connector_id)).record
-            await self.permission.require_search(acting, record, entity, Surface.EVENTS)
+            return (await self.permission.require_search(acting, record, entity, Surface.EVENTS)).redact
         except (DeniedByPolicy, NotFound):
-            return False
-        return True
+            return None
 
-    async def _require_batch(
+    async def _batch_redactions(
         self, caller: Caller, job: JobSummary, resolved: ResolvedConnector, batch: BatchJob
-    ) -> None:
+    ) -> Mapping[int, Sequence[str]]:
         """Decide every operation of a batch; their params are read part by part."""
+        redactions: dict[int, Sequence[str]] = {}
         is_own = batch.steps and caller.client_id == job.client_id
         async with aclosing(self.inputs.parts(job, batch.total)) as parts:
             async for part in parts:
-                for _, each in part:
+                for index, each in part:
                     if is_own:
                         # The params of steps are results of earlier ones, which were decided when they ran.
-                        kind = resolved.connector.kind
-                        await self.permission.require_possible(caller, resolved.record, kind, each.entity, each.action)
+                        redact = await self.permission.require_possible(
+                            caller, resolved.record, resolved.connector.kind, each.entity, each.action
+                        )
                     else:
-                        await self._require(caller, resolved, job, each.entity, each.action, each.params, Surface.BATCH)
+                        redact = await self._require(
+                            caller, resolved, job, each.entity, each.action, each.params, Surface.BATCH
+                        )
+                    if redact:
+                        redactions[index] = redact
+        return redactions
 
     async def _require(
         self,
@@ -92,8 +133,9 @@ class ResultReading:
         action: str,
         params: Mapping[str, Any],
         surface: Surface,
-    ) -> None:
-        await self.permission.require(
+    ) -> Sequence[str]:
+        """The paths that are redacted; raises DeniedByPolicy."""
+        decision = await self.permission.require(
             caller,
             resolved.record,
             kind=resolved.connector.kind,
@@ -103,3 +145,4 @@ class ResultReading:
             surface=surface,
             may_wait=job.approval is not None,
         )
+        return decision.redact

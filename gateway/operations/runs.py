@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import msgspec
 
 from gateway.access.audit.log import Audit, Entry, outcome_of
-from gateway.access.policy.model import Verdict
+from gateway.access.policy.model import Decision, Verdict
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.kinds import Effect
@@ -64,7 +64,7 @@ class OperationRuns:
                 answer = await resolved.connector.run_to_end(call, run_context)
             else:
                 answer = await self.write(resolved, call, lambda: resolved.connector.run_to_end(call, run_context))
-            return await selected(answer, FieldSelection(limit=call.limit))
+            return await selected(answer, FieldSelection(limit=call.limit, redact=call.redact))
 
     async def run_bulk(
         self, resolved: ResolvedConnector, calls: Sequence[PreparedCall], run_context: InMemoryRunContext
@@ -86,7 +86,12 @@ class OperationRuns:
                 accounted.is_counted = outcome is not None
                 if isinstance(outcome, GatewayError):
                     raise outcome
-        return outcomes
+        return [
+            await selected(outcome, FieldSelection(redact=call.redact))
+            if isinstance(outcome, OperationResult)
+            else outcome
+            for call, outcome in zip(calls, outcomes, strict=True)
+        ]
 
     async def _written(
         self, resolved: ResolvedConnector, calls: Sequence[PreparedCall], run_context: InMemoryRunContext
@@ -108,24 +113,27 @@ class OperationRuns:
         has begun is finished.
         """
         resolved, call = await self._job_call(job)
-        is_released = (call.effect is Effect.READ or not job.state) and await self._permit(job, resolved, call)
+        selection, is_released = FieldSelection(**job.selection), False
+        if call.effect is Effect.READ or not job.state:
+            decision, is_released = await self._permit(job, resolved, call)
+            selection = selection.redacting(decision.redact)
         with Accounted(resolved=resolved, operation=call.operation):
             taken = await self._taken(job, resolved, call, is_released=is_released)
-            answer = await self._ran(resolved, call, job, run_context)
+            answer = await self._ran(resolved, call, job, run_context, selection)
             await taken.returned(answer)
         return answer
 
-    async def _permit(self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall) -> bool:
-        """Whether the job goes on by an approval, in this attempt for the first time.
+    async def _permit(self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall) -> tuple[Decision, bool]:
+        """The decision, and whether the job goes on by an approval, in this attempt for the first time.
 
         Raises DeniedByPolicy, JobWaits until a person has approved the call, and ApprovalChanged.
         """
         self._gate.require_valid(job)
         decision = await self._permission.require_call(job, resolved.record, call, job.surface, may_wait=True)
         if decision.verdict is not Verdict.APPROVE or await self._gate.is_released(job):
-            return False
+            return decision, False
         await self._gate.require(job, resolved, each_of([call]), decision.approvals)
-        return True
+        return decision, True
 
     async def _taken(
         self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall, *, is_released: bool
@@ -141,7 +149,7 @@ class OperationRuns:
     async def run_inline(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
         """Run a job for a caller that waits; the call that accepted it does the accounting."""
         resolved, call = await self._job_call(job)
-        return await self._ran(resolved, call, job, run_context)
+        return await self._ran(resolved, call, job, run_context, FieldSelection(**job.selection))
 
     async def _job_call(self, job: StoredJob) -> tuple[ResolvedConnector, PreparedCall]:
         """The connector of a job and the engine's call; raises NotFound and ConnectorNotReady."""
@@ -152,11 +160,15 @@ class OperationRuns:
         return resolved, PreparedCall.of(operation, job.params)
 
     async def _ran(
-        self, resolved: ResolvedConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
+        self,
+        resolved: ResolvedConnector,
+        call: PreparedCall,
+        job: StoredJob,
+        run_context: JobRunContext,
+        selection: FieldSelection,
     ) -> OperationResult:
         if call.operation.is_download:
             return await self._store(resolved.connector, call, job, run_context)
-        selection = FieldSelection(**job.selection)
         if call.effect is Effect.READ:
             answer = await resolved.connector.run(call, run_context, selection)
         else:

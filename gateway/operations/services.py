@@ -113,7 +113,7 @@ async def open_operations(
             policy_trials=PolicyTrials(
                 audit=audit, catalog=catalog, connectors=connectors.access, policies=policy.change
             ),
-            reading=ResultReading(resolver, permission, jobs.store, inputs),
+            reading=ResultReading(resolver, permission, jobs.store, jobs.access, inputs),
             runs=runs,
             execution=execution,
             copy_search=copy_search,

@@ -44,6 +44,7 @@ from gateway.kinds.loading import serving_catalog
 from gateway.operations.services import OperationServices, open_operations
 from gateway.run.schema import schema_required
 from gateway.settings import Settings
+from gateway.upstream.field_selection import FieldSelection, selected_records
 
 if TYPE_CHECKING:
     from gateway.kinds.find.index import OperationIndex
@@ -156,8 +157,12 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
     async def read_records(
         organization_id: UUID, client_id: UUID, connector_id: UUID, entity: str, ids: Sequence[str]
     ) -> Mapping[str, msgspec.Raw]:
-        allowed = await operations.reading.may_read_records(organization_id, client_id, connector_id, entity)
-        return await documents(database, organization_id, connector_id, entity, ids) if allowed else {}
+        redact = await operations.reading.records_redaction(organization_id, client_id, connector_id, entity)
+        if redact is None:
+            return {}
+        found = await documents(database, organization_id, connector_id, entity, ids)
+        records = await selected_records(list(found.values()), FieldSelection(redact=redact))
+        return dict(zip(found, records, strict=True))
 
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_pool(settings))

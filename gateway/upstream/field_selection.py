@@ -1,4 +1,6 @@
-"""Field selection: the fields of a response, and truncation of long texts. Without a selection nothing is parsed."""
+"""Field selection: the fields of a response, redaction, and truncation of long texts. Without any of them nothing is
+parsed.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -21,22 +23,30 @@ _DEPTH = 100
 _TRUNCATED = "… [truncated]"
 #: bytes of a record beyond which the selection is applied in a thread
 _LARGE = 64 << 10
+#: the step `*` of a path that is redacted: every member of a level
+_EVERY = object()
 #: names of members with the tree of the names below each; None if a path ends at the member
-_Tree: TypeAlias = "dict[str, _Tree | None]"
+_Tree: TypeAlias = "dict[object, _Tree | None]"
 _KEPT: _Tree = {}
 
 
 class FieldSelection(msgspec.Struct, frozen=True):
-    """The fields, the truncation and the number of records that a caller asks for."""
+    """The fields, the truncation and the number of records that a caller asks for, and what policies redact."""
 
     select_fields: Sequence[str] | None = None
     exclude_fields: Sequence[str] | None = None
     skip_truncation: bool = True
     #: maximum records of a list that the application does not page
     limit: int | None = None
+    #: paths of members that the policies redact: from the record on, through arrays; `*` is one level
+    redact: Sequence[str] = ()
 
     def as_document(self) -> dict[str, Any]:
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: value for name, value in asdict(self).items() if value not in (None, ())}
+
+    def redacting(self, paths: Sequence[str]) -> "FieldSelection":
+        """The selection with these paths redacted too."""
+        return replace(self, redact=tuple(sorted({*self.redact, *paths}))) if paths else self
 
 
 #: every record, with every field and whole texts
@@ -73,16 +83,17 @@ async def selected(answer: OperationResult, selection: FieldSelection) -> Operat
     """The result with the selection applied; unchanged if it selects everything."""
     if selection == EVERYTHING:
         return answer
+    redacted = tuple(sorted({*answer.redacted, *selection.redact}))
     if not answer.is_list:
         (record,) = await selected_records([answer.result], selection)
-        return replace(answer, result=record)
+        return replace(answer, result=record, redacted=redacted)
     records = await selected_records(answer.records[: selection.limit], selection)
-    return replace(answer, result=msgspec.Raw(b"[" + b",".join(records) + b"]"))
+    return replace(answer, result=msgspec.Raw(b"[" + b",".join(records) + b"]"), redacted=redacted)
 
 
 async def selected_records(records: Sequence[msgspec.Raw], selection: FieldSelection) -> Sequence[msgspec.Raw]:
     """The records with the selection applied; unchanged if it selects everything."""
-    if not (selection.select_fields or selection.exclude_fields) and selection.skip_truncation:
+    if not (selection.select_fields or selection.exclude_fields or selection.redact) and selection.skip_truncation:
         return records
     select = selector(selection)
 
@@ -95,6 +106,8 @@ async def selected_records(records: Sequence[msgspec.Raw], selection: FieldSelec
 def selector(selection: FieldSelection) -> Callable[[Any], Any]:
     """The function that applies the selection to one record."""
     steps: list[Callable[[Any], Any]] = []
+    if selection.redact:
+        steps.append(partial(_without, _with_wildcards(_tree(selection.redact, _EVERY))))
     if selection.select_fields:
         steps.append(partial(_only, _tree(selection.select_fields)))
     if selection.exclude_fields:
@@ -110,17 +123,30 @@ def selector(selection: FieldSelection) -> Callable[[Any], Any]:
     return select
 
 
-def _tree(paths: Iterable[str]) -> _Tree:
-    """The paths grouped by their names, so that a record is passed once for all of them."""
+def _tree(paths: Iterable[str], every: object = "*") -> _Tree:
+    """The paths grouped by their names, so that a record is passed once for all of them; `every` is the key of `*`."""
     root: _Tree = {}
     for path in paths:
-        *outer, last = path.split(".")
+        *outer, last = [every if name == "*" else name for name in path.split(".")]
         tree: _Tree | None = root
         for name in outer:
             tree = None if tree is None else tree.setdefault(name, {})
         if tree is not None:
             tree[last] = None
     return root
+
+
+def _with_wildcards(tree: _Tree) -> _Tree:
+    """The tree in which the names beside a `*` have the names below the `*` too."""
+    every = tree.get(_EVERY, _KEPT)
+    return {name: _merged(deeper, every) for name, deeper in tree.items()}
+
+
+def _merged(tree: "_Tree | None", other: "_Tree | None") -> "_Tree | None":
+    if tree is None or other is None:
+        return None
+    names = dict.fromkeys((*tree, *other))
+    return _with_wildcards({name: _merged(tree.get(name, _KEPT), other.get(name, _KEPT)) for name in names})
 
 
 def _only(tree: _Tree, record: Any) -> Any:
@@ -144,7 +170,7 @@ def _without(tree: _Tree, record: Any) -> Any:
         return record
     left = {}
     for name, value in record.items():
-        deeper = tree.get(name, _KEPT)
+        deeper = tree.get(name, tree.get(_EVERY, _KEPT))
         if deeper is not None:
             left[name] = _without(deeper, value) if deeper else value
     return left

@@ -1,6 +1,6 @@
 """A prepared call: the operation, its params, its effect, and the exact request that they make. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -26,6 +26,8 @@ class PreparedCall(msgspec.Struct, frozen=True, kw_only=True):
     rule: Rule
     #: the records that a caller asked for of a list that the application does not page
     limit: int | None = None
+    #: paths of members that policies redact in the answer
+    redact: Sequence[str] = ()
 
     @classmethod
     def of(cls, operation: Operation, params: Mapping[str, Any], *, limit: int | None = None) -> "PreparedCall":

@@ -107,6 +107,8 @@ class OperationResult(msgspec.Struct, frozen=True, kw_only=True):
     incomplete: str | None = None
     #: items of the page that are not among the records, because the application returned null for them
     nulls: int = 0
+    #: paths of members that the records do not have because policies redact them
+    redacted: Sequence[str] = ()
 
     @property
     def is_proved_end(self) -> bool:

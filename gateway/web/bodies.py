@@ -415,7 +415,8 @@ def answer_of(request: web.Request, connector_id: str | None, answer: OperationR
             result=answer.result,
             next=answer.next,
             incomplete=answer.incomplete,
+            redacted=answer.redacted,
             meta=answer.meta,
             execution=execution,
         )
-    return Answer(result=answer.result, meta=answer.meta, execution=execution)
+    return Answer(result=answer.result, redacted=answer.redacted, meta=answer.meta, execution=execution)

@@ -56,6 +56,30 @@ async def test_excluded_fields_are_all_that_is_left_out(paths, left):
     assert (await selected(answered(TICKET), FieldSelection(exclude_fields=paths))).decoded() == left
 
 
+RECORD = {"id": 1, "email": "a@b.c", "lines": [{"phone": "1", "n": 2}], "owner": {"phone": "3", "email": "kept"}}
+
+
+@pytest.mark.parametrize(
+    ("paths", "left"),
+    [
+        (["email"], {"id": 1, "lines": [{"phone": "1", "n": 2}], "owner": {"phone": "3", "email": "kept"}}),
+        (["*.phone"], {"id": 1, "email": "a@b.c", "lines": [{"n": 2}], "owner": {"email": "kept"}}),
+        (["lines.n", "owner"], {"id": 1, "email": "a@b.c", "lines": [{"phone": "1"}]}),
+        (["*.phone", "owner.email"], {"id": 1, "email": "a@b.c", "lines": [{"n": 2}], "owner": {}}),
+        (["*.*", "owner.phone"], {"id": 1, "email": "a@b.c", "lines": [{}], "owner": {}}),
+        (["lines.*.deeper", "*.phone.deeper"], RECORD),
+        (["*"], {}),
+        (["unknown.deep"], RECORD),
+    ],
+)
+async def test_redacted_members_are_absent_and_named(paths, left):
+    one = await selected(answered(RECORD), FieldSelection(redact=paths))
+    listed = await selected(answered([RECORD]), FieldSelection(redact=paths, exclude_fields=["*"]))
+
+    assert (one.decoded(), listed.decoded()) == (left, [left])
+    assert list(one.redacted) == sorted(paths)
+
+
 async def test_what_is_both_selected_and_excluded_is_left_out():
     shape = FieldSelection(select_fields=["id", "via"], exclude_fields=["via.source"])
 

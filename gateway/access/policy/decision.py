@@ -87,6 +87,11 @@ class Residual:
         }
         self.always: Decision | None = self._unconditional()
 
+    @property
+    def redacts(self) -> tuple[str, ...]:
+        """The paths that some call redacts."""
+        return tuple(sorted({path for each in self._statements for path in each.redacted}))
+
     def is_of(self, operation: Operation | None) -> bool:
         """Whether it was made for this version of the kind; an imported kind may change while the process runs."""
         own = self._operation

@@ -9,11 +9,10 @@ from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
 from gateway.access.names import require_name, require_possible
 from gateway.access.policy.decision import DecidedSet
-from gateway.access.policy.language import PolicyStatement, Schema, checked
+from gateway.access.policy.language import Schema, checked
 from gateway.access.policy.point import PolicyPoint, decided_by
 from gateway.access.policy.store import PolicyStore
 from gateway.contract.policies import NewPolicy, PolicyList, PolicyMode, PolicyView
-from gateway.errors import FieldError, InvalidPolicy
 from gateway.foundation.aio.remembered import Remembered
 
 
@@ -54,7 +53,6 @@ class PolicyService:
             require_name(name)
             schema = await self._schema()
             statements = await asyncio.to_thread(checked, name, cedar, schema)
-            _require_supported(statements)
             ids = sorted({each.annotations["id"] for each in statements if "id" in each.annotations})
             new = NewPolicy(name=name, mode=mode, cedar=cedar, description=description)
             stored = await self._store.put(caller.organization_id, new, ids, caller.client_id, if_match)
@@ -106,13 +104,6 @@ def _trial_set(policies: Sequence[NewPolicy], schema: Schema) -> DecidedSet | No
     enforced = [each for each in policies if each.mode is PolicyMode.ENFORCE]
     statements = [statement for each in enforced for statement in checked(each.name, each.cedar, schema)]
     return DecidedSet(statements) if enforced else None
-
-
-def _require_supported(statements: Sequence[PolicyStatement]) -> None:
-    """Raise InvalidPolicy for an annotation that is valid, but that no surface obeys yet."""
-    if any(each.redacted for each in statements):
-        message = "the gateway cannot redact members of answers yet; leave out @redact"
-        raise InvalidPolicy(faults=[FieldError("/cedar", "cedar", "invalid_policy", message)])
 
 
 def _require(caller: Caller) -> None:

@@ -30,11 +30,16 @@ _WORKING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.WAITING})
 
 
 def continuation(answer: OperationResult) -> dict[str, Any]:
-    """`next`, the params of the next page, and `incomplete`, the reason why records are or may be missing.
+    """`next`, the params of the next page, `incomplete`, the reason why records are or may be missing, and `redacted`,
+    the members that policies leave out.
 
-    Empty on a last page that is proved to be the last, and for an operation without pages.
+    Empty on a last page that is proved to be the last, and for an operation without pages, if nothing is redacted.
     """
-    members = {"next": None if answer.next is None else dict(answer.next), "incomplete": answer.incomplete}
+    members = {
+        "next": None if answer.next is None else dict(answer.next),
+        "incomplete": answer.incomplete,
+        "redacted": list(answer.redacted) or None,
+    }
     return {name: value for name, value in members.items() if value is not None}
 
 

@@ -142,8 +142,7 @@ class HostedBackend:
         caller.caller.require(Scope.READ)
         services = self._services
         job = await services.jobs.access.done(caller.caller, _job_id(result_id), _POLL_INTERVAL)
-        await services.operations.reading.require(caller.caller, job, Surface.MCP)
-        result = await services.jobs.access.result(job, caller.base_url)
+        result = await services.operations.reading.result(caller.caller, job, caller.base_url, Surface.MCP)
         head = result.head
         if has_file(job):
             file = StoredFile(**head["result"])
@@ -193,8 +192,9 @@ class HostedJobs:
         )
 
     async def answer(self, caller: HostedCaller, job: JobSummary) -> OperationResult:
-        await self._services.operations.reading.require(caller.caller, job, Surface.MCP)
-        return await self._services.operations.execution.outcome(job, caller.base_url)
+        reading = self._services.operations.reading
+        stored = await reading.result(caller.caller, job, caller.base_url, Surface.MCP)
+        return await results.answer(stored.head, stored.lines)
 
     def file_link(self, caller: HostedCaller, job: JobSummary) -> FileUrl | None:
         if not caller.base_url:

@@ -26,6 +26,7 @@ Sorting compares strings by code point over their first 200 characters and numbe
 come last in both directions; ties are broken by the record's id, in the direction of the last sort field.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,3 +86,20 @@ class Query:
     fields: tuple[tuple[str, ...], ...] | None
     limit: int
     cursor: str | None
+
+    @property
+    def paths(self) -> Iterator[tuple[str, ...]]:
+        """The paths by which the search filters and sorts."""
+        yield from (sort.field.path for sort in self.sort)
+        yield from _paths_of(self.filter)
+
+
+def _paths_of(filter_: Filter) -> Iterator[tuple[str, ...]]:
+    match filter_:
+        case Condition():
+            yield filter_.field.path
+        case Not():
+            yield from _paths_of(filter_.part)
+        case All() | AnyOf():
+            for part in filter_.parts:
+                yield from _paths_of(part)

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from uuid import uuid5
 
+from msgspec.structs import replace
+
 from gateway.access.audit.log import Entry
 from gateway.access.policy.model import Approval, Verdict
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
@@ -62,8 +64,10 @@ class BatchCalls:
         """The call of an operation; raises InvalidParams, DeniedByPolicy, NotFound and ConnectorNotReady."""
         call = await self._prepared(operation)
         record = (await self._resolved()).record
-        await self._permission.require_call(self._job, record, call, Surface.BATCH, may_wait=self._is_approved)
-        return call
+        decision = await self._permission.require_call(
+            self._job, record, call, Surface.BATCH, may_wait=self._is_approved
+        )
+        return replace(call, redact=decision.redact)
 
     async def approve(self, operations: AsyncIterator[Numbered]) -> None:
         """Let the batch go on if all its operations that need it are approved, together.

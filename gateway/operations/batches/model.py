@@ -1,6 +1,6 @@
 """The stored operations of a batch, and their results."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -46,6 +46,8 @@ class ItemResult(msgspec.Struct, frozen=True, kw_only=True):
     id: str | UnsetType
     status: ItemStatus
     result: msgspec.Raw | UnsetType = UNSET
+    #: paths of members that policies redact in the result
+    redacted: Sequence[str] | UnsetType = UNSET
     error: dict[str, Any] | UnsetType = UNSET
 
     def line(self) -> str:

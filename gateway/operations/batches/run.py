@@ -366,5 +366,6 @@ def _result(
         id=msgspec.UNSET if operation.id is None else operation.id,
         status=status,
         result=msgspec.UNSET if answer is None else answer.result,
+        redacted=msgspec.UNSET if answer is None or not answer.redacted else answer.redacted,
         error=msgspec.UNSET if error is None else errors.document(error),
     )

@@ -12,8 +12,8 @@ from gateway.jobs.tasks import EXPORT
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.operations.call import OperationCall
-from gateway.operations.copy_search import prepared_search
 from gateway.operations.exports.model import ExportParams
+from gateway.operations.searches import prepared_search
 from gateway.upstream.field_selection import EVERYTHING, ensure_declared
 from gateway.upstream.prepared import prepare
 
@@ -46,7 +46,7 @@ def new_export(kind: Kind, call: OperationCall, organization_id: UUID, workspace
 def _checked(kind: Kind, call: OperationCall) -> tuple[str, str, Mapping[str, Any]]:
     """Entity, action and the params of the first page."""
     if call.action == SEARCH_ACTION:
-        params, _ = prepared_search(kind, call)
+        params, _ = prepared_search(kind, call.entity, call.params, call.selection)
         return call.entity, call.action, params
     operation = kind.operation(call.entity, call.action)
     if not operation.is_list or operation.action.runs == "job":

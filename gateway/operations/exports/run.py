@@ -51,6 +51,8 @@ class ExportRun:
     params: ExportParams
     run_context: JobRunContext
     taken: Taken
+    #: paths of members that the policies redact
+    redact: Sequence[str]
 
     async def run(self) -> OperationResult:
         """The stored file as the job's result; raises GatewayError."""
@@ -62,7 +64,7 @@ class ExportRun:
 
     async def _collect(self, state: ExportState) -> ExportState:
         """Store the remaining pages, each with the checkpoint of the next."""
-        selection, walk = FieldSelection(**self.job.selection), PageWalk()
+        selection, walk = FieldSelection(**self.job.selection).redacting(self.redact), PageWalk()
         while state.following is not None:
             if CLOCK.now() - self.job.created_at > _LONGEST:
                 raise UpstreamTooLarge(f"the export has not ended in {_LONGEST.days} days; ask for less")

@@ -29,7 +29,7 @@ from gateway.operations.exports.job import new_export
 from gateway.operations.exports.model import ExportParams
 from gateway.operations.exports.pages import ListPages, RecordPages, SearchPages
 from gateway.operations.exports.run import ExportRun
-from gateway.operations.permission import Acting, Permission
+from gateway.operations.permission import Acting, Permission, require_visible
 from gateway.operations.spending import Spending
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.prepared import PreparedCall
@@ -87,8 +87,11 @@ class Exports:
         new = new_export(resolved.connector.kind, call, caller.organization_id, resolved.record.workspace_name)
         resolved.require_active()
         params = new.params["params"]
-        await self._permit(caller, resolved, new, params)
-        return resolved.record, replace(new, client_id=caller.client_id, token_hash=call.token_hash)
+        decision = await self._permit(caller, resolved, new, params)
+        require_visible(decision, call.selection.select_fields or ())
+        selection = call.selection.redacting(decision.redact).as_document()
+        new = replace(new, client_id=caller.client_id, token_hash=call.token_hash, selection=selection)
+        return resolved.record, new
 
     async def _permit(
         self, acting: Acting, resolved: ResolvedConnector, job: NewJob | StoredJob, params: Mapping[str, Any]
@@ -125,6 +128,7 @@ class Exports:
             params=params,
             run_context=run_context,
             taken=taken,
+            redact=decision.redact,
         )
         return await run.run()
 

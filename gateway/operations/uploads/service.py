@@ -7,6 +7,7 @@ from functools import partial
 from uuid import UUID
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.access.audit.log import Audit, Entry
 from gateway.access.identity.model import Caller, Scope
@@ -28,6 +29,7 @@ from gateway.operations.permission import Permission
 from gateway.operations.runs import OperationRuns
 from gateway.operations.spending import Spending
 from gateway.operations.uploads.store import Upload, UploadStore
+from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile, with_file
@@ -124,7 +126,7 @@ class Uploads:
         """The state of the upload, as the application reports it; raises NotFound, UploadExpired and UpstreamError."""
         resumed = await self._resume(caller, connector_id, upload_id)
         if resumed.upload.answer is not None:
-            return resumed.state(_stored_answer(resumed.upload.answer))
+            return resumed.state(await _stored_answer(resumed, resumed.upload.answer))
         found = await resumed.session.state()
         if isinstance(found, int):
             return resumed.state(found)
@@ -143,7 +145,7 @@ class Uploads:
             resumed = await self._resume(caller, connector_id, upload_id)
             entry.what = None
             if resumed.upload.answer is not None:
-                return resumed.state(_stored_answer(resumed.upload.answer))
+                return resumed.state(await _stored_answer(resumed, resumed.upload.answer))
             _ensure_fits(resumed, offset, part.size, is_last=is_last)
             send = partial(self._sent, resumed, offset, part)
             if offset + part.size < resumed.upload.size:
@@ -183,6 +185,7 @@ class Uploads:
                     call_id=resumed.upload.id,
                     is_final=lambda error: not isinstance(error, _RESUMABLE),
                 )
+                answer = await selected(answer, FieldSelection(redact=call.redact))
                 is_end = await self.store.complete(resumed.upload, bytes(answer.result))
             except _RESUMABLE:
                 is_end = False
@@ -198,7 +201,8 @@ class Uploads:
         resolved.require_active()
         upload = await self.store.get(caller.organization_id, connector_id, upload_id)
         call = PreparedCall.of(resolved.connector.kind.operation(upload.entity, ACTION), upload.params)
-        await self.permission.require_call(caller, resolved.record, call, Surface.HTTP)
+        decision = await self.permission.require_call(caller, resolved.record, call, Surface.HTTP)
+        call = replace(call, redact=decision.redact)
         session = SessionUpload(resolved.connector.session, call, upload.session_url, upload.size)
         return _Resumed(upload, resolved, session)
 
@@ -220,5 +224,6 @@ async def _same(answer: OperationResult) -> OperationResult:
     return answer
 
 
-def _stored_answer(answer: bytes) -> OperationResult:
-    return OperationResult(result=msgspec.Raw(answer))
+async def _stored_answer(resumed: _Resumed, answer: bytes) -> OperationResult:
+    selection = FieldSelection(redact=resumed.session.call.redact)
+    return await selected(OperationResult(result=msgspec.Raw(answer)), selection)

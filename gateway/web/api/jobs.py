@@ -255,8 +255,8 @@ async def result_response(
     request: web.Request, job: JobSummary, headers: Mapping[str, str] = _NO_HEADERS
 ) -> web.StreamResponse:
     """The result of a job that has ended, as a stream; raises the error that it ended with, and DeniedByPolicy."""
-    await request.app[SERVICES].operations.reading.require(request[CALLER], job, Surface.HTTP)
-    result = await request.app[SERVICES].jobs.access.result(job, request.app[LINK_BASE])
+    reading = request.app[SERVICES].operations.reading
+    result = await reading.result(request[CALLER], job, request.app[LINK_BASE], Surface.HTTP)
     if result.is_partial:
         return await _partial(request, job, result)
     if has_file(job):

@@ -205,8 +205,8 @@ async def _result(request: web.Request, job: JobSummary) -> JobResult | None:
     """The result of a job; None without one, or if it cannot be read."""
     with contextlib.suppress(GatewayError):
         if job.has_result:
-            await request.app[SERVICES].operations.reading.require(request[CALLER], job, Surface.CONSOLE)
-            return await request.app[SERVICES].jobs.access.result(job, request.app[LINK_BASE])
+            reading = request.app[SERVICES].operations.reading
+            return await reading.result(request[CALLER], job, request.app[LINK_BASE], Surface.CONSOLE)
     return None
 
 

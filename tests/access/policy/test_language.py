@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.access.policy.language import checked
-from gateway.access.policy.paths import covers, redact
+from gateway.access.policy.paths import covers, first_redacted, first_telling
 from gateway.errors import InvalidPolicy
 
 PERMIT = "permit(principal, action, resource)"
@@ -71,24 +71,6 @@ def test_all_faults_are_reported_each_once(schema):
     assert len(refused.value.faults) == 3
 
 
-RECORD = {"id": 1, "email": "a@b.c", "lines": [{"phone": "1", "n": 2}], "owner": {"phone": "3", "email": "kept"}}
-
-
-@pytest.mark.parametrize(
-    ("paths", "left"),
-    [
-        (["email"], {"id": 1, "lines": [{"phone": "1", "n": 2}], "owner": {"phone": "3", "email": "kept"}}),
-        (["*.phone"], {"id": 1, "email": "a@b.c", "lines": [{"n": 2}], "owner": {"email": "kept"}}),
-        (["lines.n", "owner"], {"id": 1, "email": "a@b.c", "lines": [{"phone": "1"}]}),
-        (["*"], {}),
-        (["unknown.deep"], RECORD),
-    ],
-)
-def test_redacted_members_are_absent(paths, left):
-    assert redact(RECORD, paths) == left
-    assert redact([RECORD], paths) == [left]
-
-
 @pytest.mark.parametrize(
     ("path", "is_covered"),
     [
@@ -102,3 +84,41 @@ def test_redacted_members_are_absent(paths, left):
 )
 def test_a_path_is_covered_if_redacted_members_are_in_it_or_above_it(path, is_covered):
     assert covers(["email", "owner.phone"], path) is is_covered
+
+
+@pytest.mark.parametrize(
+    ("paths", "redacted"),
+    [
+        (["id", "email"], "email"),
+        (["owner.phone.mobile"], "owner.phone.mobile"),
+        (["owner"], None),
+        (["owner.name", "emails"], None),
+        (["lines.a.note"], "lines.a.note"),
+    ],
+)
+def test_a_selected_field_is_redacted_if_it_lies_within_a_redacted_member(paths, redacted):
+    assert first_redacted(["email", "owner.phone", "lines.*.note"], paths) == redacted
+
+
+@pytest.mark.parametrize(
+    ("params", "place"),
+    [
+        ({"email": "a"}, "email"),
+        ({"filter": {"any": [{"field": "Email"}]}}, "filter.any.field"),
+        ({"where": {"contact_email": {"like": "a%"}}}, "where.contact_email"),
+        ({"sort": "-created,-phoneNumber"}, "sort"),
+        ({"sort": "phone-number"}, "sort"),
+        ({"query": "SELECT Id FROM Contact WHERE Email LIKE 'a%'"}, "query"),
+        ({"filter[email]": "a"}, "filter[email]"),
+        ({"email__contains": "a"}, "email__contains"),
+        ({"query": "x" * 20_000 + "hisemailbox"}, "query"),
+        ({"owner": {"id": 1}}, "owner"),
+        ({"query": "mail of a person", "filename": "e", "emails": 1, "limit": 3, "n": None}, None),
+    ],
+)
+def test_a_param_tells_of_a_redacted_member_that_it_names(params, place):
+    assert first_telling(["email", "*.phone_number", "owner.*"], params) == place
+
+
+def test_without_a_name_in_the_paths_no_param_tells():
+    assert first_telling(["*", "*.*"], {"email": "a"}) is None
