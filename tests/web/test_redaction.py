@@ -276,10 +276,14 @@ async def test_a_search_of_the_copy_and_events_leave_out_redacted_members(desk: 
     await run_jobs(desk.front)
     lines = (await desk.result(export.document(202)["job"])).body.splitlines()
     ids = (desk.organization_id, UUID(desk.agent_id), UUID(desk.admins.record["id"]), "tickets")
+    arguments = {"operation": "support-desk.tickets.context_store_search", "params": {"query": {}}, "max_bytes": 1000}
+    through_tool = (await tool(desk.front, desk.agent, "read", **arguments))["structuredContent"]
     in_events = await desk.front.services.operations.reading.records_redaction(*ids)
 
     assert len(before["result"]["data"]) == 2
     assert all(is_redacted(each) for each in (*found["result"]["data"], *map(json.loads, lines)))
     assert found["redacted"] == PATHS
     assert len(lines) > 100
+    assert through_tool["redacted"] == PATHS
+    assert not any("subject" in each for each in through_tool["preview"])
     assert list(in_events) == PATHS

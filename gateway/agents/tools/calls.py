@@ -229,9 +229,10 @@ class _SearchPage(msgspec.Struct):
 
 
 def _records_of_search(answer: OperationResult) -> tuple[OperationResult, dict[str, Any]]:
-    """The records of a search as a list, so that they are stored and read as records; and its `meta`."""
+    """The records of a search as a list, so that they are stored and read as records; its `meta`, and `redacted`."""
     page = msgspec.json.decode(answer.result, type=_SearchPage)
-    return OperationResult(result=msgspec.Raw(msgspec.json.encode(page.data))), {"meta": page.meta}
+    records = OperationResult(result=msgspec.Raw(msgspec.json.encode(page.data)), redacted=answer.redacted)
+    return records, {"meta": page.meta, **answers.continuation(records)}
 
 
 def call_of(entry: OperationEntry, connector: ConnectorInfo, arguments: Mapping[str, Any]) -> AgentCall:
