@@ -1,22 +1,38 @@
 """`gateway policy`: store policies from files, and try them by a table of cases."""
 
 import asyncio
+import re
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 import yaml
 
 from gateway.cli.client_session import calls_gateway, shows
 from gateway.cli.failures import EXIT_CODES, Exit, note
 from gateway.cli.output import output_option, write
+from gateway.cli.progress import follow
 from gateway.client import Gateway
 from gateway.contract.policies import PolicyEffectView, PolicyMode
+from gateway.foundation.aio.clock import CLOCK
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _COLUMNS = ("name", "version", "mode", "description", "created_at")
 _CASE_COLUMNS = ("case", "operation", "expected", "decision", "policies")
+
+
+_AGE = re.compile(r"([1-9]\d{0,5})([mhd])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days"}
+
+
+def read_age(ctx: click.Context, param: click.Parameter, text: str) -> timedelta:
+    found = _AGE.fullmatch(text)
+    if found is None:
+        raise click.BadParameter(f"{text!r} is not a duration such as 90m, 12h or 7d")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
 @click.group(epilog=EXIT_CODES)
@@ -93,8 +109,27 @@ async def test(gateway: Gateway, file: Path) -> None:
         sys.exit(Exit.REFUSED)
 
 
-def _note_effect(effect: PolicyEffectView) -> None:
-    note(f"of the last day's calls it would have refused {effect.refused}; {effect.undecided} depend on their params")
+@policy.command()
+@click.argument("files", type=_FILE, nargs=-1)
+@click.option("--since", metavar="AGE", default="7d", callback=read_age, help="How far back: 90m, 12h or 7d (default).")
+@calls_gateway
+async def replay(gateway: Gateway, files: tuple[Path, ...], since: timedelta) -> None:
+    """Count what the policies in FILES would have decided of the calls in the audit log.
+
+    Without FILES all stored policies decide, also those in the mode `shadow`. Nothing is sent to applications.
+    """
+    policies = [await asyncio.to_thread(_policy, file) for file in files] or None
+    job = await gateway.policies.replay(CLOCK.now() - since, policies)
+    effect = msgspec.convert((await (await follow(job)).result()).result, PolicyEffectView)
+    write(msgspec.to_builtins(effect))
+    _note_effect(effect, "the calls")
+
+
+def _note_effect(effect: PolicyEffectView, calls: str = "the last day's calls") -> None:
+    note(
+        f"of {calls} it would have refused {effect.refused}, asked about {effect.asked} and redacted "
+        f"{effect.redacted}; {effect.undecided} depend on their params"
+    )
     for client in effect.by_client:
         if client.refused:
             note(f"  {client.name or client.id}: {client.refused} refused")

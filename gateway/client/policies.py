@@ -1,8 +1,10 @@
 """`gateway.policies`: what clients may do beyond their scopes, in Cedar; for administrators."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
+from gateway.client.jobs import Job, accepted
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.policies import CheckedCases, CheckedCaseView, PolicyList, PolicyView, StoredPolicyView
 
@@ -55,6 +57,13 @@ class Policies:
         body = {"cases": [*cases], **({} if policies is None else {"policies": [*policies]})}
         call = ApiRequest(method="POST", path=f"{_PATH}/check", body=body, is_read=True)
         return (await self._session.fetch(call)).into(CheckedCases).data
+
+    async def replay(self, since: datetime, policies: Sequence[Mapping[str, Any]] | None = None) -> Job:
+        """Decide the calls since then by these policies, else by all stored ones; the result is a PolicyEffectView."""
+        body = {"since": since.isoformat(), **({} if policies is None else {"policies": [*policies]})}
+        return accepted(
+            self._session, await self._session.fetch(ApiRequest(method="POST", path=f"{_PATH}/replay", body=body))
+        )
 
 
 def _match(version: int | None) -> Mapping[str, str]:

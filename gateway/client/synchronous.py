@@ -447,6 +447,10 @@ class SyncPolicies(Synchronous[Policies]):
         """
         return self._loop.run(self._target.check(cases, policies))
 
+    def replay(self, since: datetime, policies: Sequence[Mapping[str, Any]] | None = None) -> SyncJob:
+        """Decide the calls since then by these policies, else by all stored ones; the result is a PolicyEffectView."""
+        return SyncJob(self._loop.run(self._target.replay(since, policies)), self._loop)
+
 
 class SyncApprovalRequests(Synchronous[ApprovalRequests]):
     """The approvals of the organization."""

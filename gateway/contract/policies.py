@@ -69,7 +69,7 @@ class ClientEffectView(Struct, frozen=True, kw_only=True):
 
 
 class PolicyEffectView(Struct, frozen=True, kw_only=True):
-    """What policies would have decided of the calls of the last day, at most the latest 100,000."""
+    """What policies would have decided of earlier calls."""
 
     refused: Annotated[int, member("Calls that would have been refused.", 3)]
     asked: Annotated[int, member("Calls that a person would have had to approve.", 0)]

@@ -55,10 +55,11 @@ BATCH = Task(
     "batch",
     not_retried_because="send the operations again that did not succeed; its result shows which",
 )
+REPLAY = Task("replay_policies")
 #: all tasks by name
 TASKS: Mapping[str, Task] = {
     task.name: task
-    for task in (OPERATION, BATCH, EXPORT, SYNCHRONIZE, DELETE_CONNECTOR, DELETE_WORKSPACE, DELETE_PERSON)
+    for task in (OPERATION, BATCH, EXPORT, SYNCHRONIZE, DELETE_CONNECTOR, DELETE_WORKSPACE, DELETE_PERSON, REPLAY)
 }
 
 

@@ -1,12 +1,16 @@
-"""Tries policies: what they decide of given cases, and what they would have decided of the last day's calls."""
+"""Tries policies: what they decide of given cases, and what they would have decided of earlier calls."""
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from math import ceil
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
+import msgspec
 from msgspec import UNSET
 
 from gateway.access.audit.log import Audit
@@ -18,7 +22,10 @@ from gateway.access.policy.schema import Unreadable
 from gateway.access.policy.service import PolicyService
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorRecord
+from gateway.connectors.store import ConnectorStore
+from gateway.contract.connectors import ConnectorSelection
 from gateway.contract.kinds import Effect
+from gateway.contract.members import moment
 from gateway.contract.policies import (
     CheckedCaseView,
     ClientEffectView,
@@ -27,15 +34,27 @@ from gateway.contract.policies import (
     PolicyEffectView,
     Surface,
 )
-from gateway.errors import MAX_FAULTS, FieldError, GatewayError, InvalidParams
+from gateway.errors import MAX_FAULTS, FieldError, GatewayError, InvalidParams, JobCanceled, Unavailable
 from gateway.foundation.aio.clock import CLOCK
+from gateway.jobs.acceptance import JobAcceptance
+from gateway.jobs.model import JobSummary, NewJob, StoredJob
+from gateway.jobs.run_context import JobRunContext
+from gateway.jobs.tasks import REPLAY
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.operations.permission import target_of
 from gateway.upstream.prepared import prepare
+from gateway.upstream.responses import OperationResult
 
 #: the connector of a case that names none
 _NO_CONNECTOR = UUID(int=0)
+
+
+class _Replay(msgspec.Struct, frozen=True, kw_only=True):
+    """The params of a replay's job."""
+
+    since: datetime
+    policies: Sequence[NewPolicy] | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +64,9 @@ class PolicyTrials:
     audit: Audit
     catalog: Catalog
     connectors: ConnectorAccess
+    records: ConnectorStore
     policies: PolicyService
+    acceptance: JobAcceptance
 
     async def check(
         self, caller: Caller, cases: Sequence[PolicyCase], policies: Sequence[NewPolicy] | None
@@ -71,7 +92,45 @@ class PolicyTrials:
         decided = await self.policies.as_enforced(caller, name)
         recent = await self.audit.recent_calls(caller.organization_id)
         records = {record.id: record for record in await self.connectors.find(caller)}
-        return await asyncio.to_thread(_effect, self.catalog, records, decided, recent)
+        return await asyncio.to_thread(lambda: _Effect(self.catalog, records, decided).of(recent).view)
+
+    async def replay(
+        self, caller: Caller, since: datetime, policies: Sequence[NewPolicy] | None, request_id: str | None
+    ) -> JobSummary:
+        """The job that counts what these policies, else all stored ones, would have decided of the calls since then.
+
+        Raises InvalidPolicy.
+        """
+        with self.audit.record("policy.replay", caller) as entry:
+            await self.policies.trial(caller, policies)  # an invalid policy is refused now, not by the job
+            new = NewJob(
+                id=uuid4(),
+                organization_id=caller.organization_id,
+                client_id=caller.client_id,
+                task=REPLAY.name,
+                params=msgspec.to_builtins(_Replay(since=since, policies=policies)),
+                request_id=request_id,
+            )
+            job: JobSummary = (await self.acceptance.accept(new)).job
+            entry.outcome = "accepted"
+        return job
+
+    async def run_replay(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
+        """The worker's side of `replay`: reads the audit log in periods, and reports each."""
+        replay = msgspec.convert(job.params, _Replay)
+        found = await self.records.find(job.organization_id, ConnectorSelection(with_personal=True))
+        decided = await self.policies.decided_by(job.organization_id, replay.policies)
+        effect = _Effect(self.catalog, {record.id: record for record in found}, decided)
+        bounds = _periods(replay.since, job.created_at)
+        for done, (begin, end) in enumerate(pairwise(bounds), 1):
+            if run_context.stopping.is_set():
+                raise (
+                    JobCanceled("canceled while it ran") if run_context.is_canceled else Unavailable("it begins again")
+                )
+            calls = await self.audit.calls_between(job.organization_id, begin, end)
+            await asyncio.to_thread(effect.of, calls)
+            await run_context.progress(done, len(bounds) - 1, f"calls until {moment(end)} are decided")
+        return OperationResult(result=msgspec.Raw(msgspec.json.encode(effect.view)))
 
     async def _call(self, caller: Caller, case: PolicyCase) -> PolicyCall:
         kind_name, _, name = case.operation.partition(".")
@@ -143,38 +202,58 @@ def _of_case(index: int, fault: FieldError) -> FieldError:
     )
 
 
-def _effect(
-    catalog: Catalog, records: Mapping[UUID, ConnectorRecord], decided: DecidedSet, recent: Sequence[RecentCalls]
-) -> PolicyEffectView:
-    """Count what would have been refused; the audit log has no params, so some decisions stay open."""
-    totals: dict[str, int] = defaultdict(int)
-    by_client: dict[UUID, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    names: dict[UUID, str | None] = {}
-    for each in recent:
-        verdict = _verdict(catalog, records, decided, each)
-        if verdict is None:
-            continue
-        totals[verdict] += each.calls
-        if verdict != "allowed":
-            by_client[each.actor][verdict] += each.calls
-            names[each.actor] = each.actor_name
-    clients = [
-        ClientEffectView(
-            id=str(client_id),
-            name=names[client_id],
-            refused=counts["refused"],
-            asked=counts["asked"],
-            undecided=counts["undecided"],
+class _Effect:
+    """Counts what policies would have decided; the audit log has no params, so some decisions stay open."""
+
+    def __init__(self, catalog: Catalog, records: Mapping[UUID, ConnectorRecord], decided: DecidedSet | None) -> None:
+        self._catalog = catalog
+        self._records = records
+        self._decided = decided
+        self._totals: dict[str, int] = defaultdict(int)
+        self._by_client: dict[UUID, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        self._names: dict[UUID, str | None] = {}
+
+    def of(self, calls: Sequence[RecentCalls]) -> "_Effect":
+        """Count the decisions of these calls too."""
+        for each in calls:
+            verdict = self._verdict(each)
+            if verdict is None:
+                continue
+            self._totals[verdict] += each.calls
+            if verdict != "allowed":
+                self._by_client[each.actor][verdict] += each.calls
+                self._names[each.actor] = each.actor_name
+        return self
+
+    def _verdict(self, each: RecentCalls) -> str | None:
+        return "allowed" if self._decided is None else _verdict(self._catalog, self._records, self._decided, each)
+
+    @property
+    def view(self) -> PolicyEffectView:
+        clients = [
+            ClientEffectView(
+                id=str(client_id),
+                name=self._names[client_id],
+                refused=counts["refused"],
+                asked=counts["asked"],
+                undecided=counts["undecided"],
+            )
+            for client_id, counts in self._by_client.items()
+        ]
+        return PolicyEffectView(
+            refused=self._totals["refused"],
+            asked=self._totals["asked"],
+            redacted=self._totals["redacted"],
+            undecided=self._totals["undecided"],
+            by_client=clients,
         )
-        for client_id, counts in by_client.items()
-    ]
-    return PolicyEffectView(
-        refused=totals["refused"],
-        asked=totals["asked"],
-        redacted=totals["redacted"],
-        undecided=totals["undecided"],
-        by_client=clients,
-    )
+
+
+def _periods(since: datetime, until: datetime) -> list[datetime]:
+    """The bounds of the periods in which a replay reads the log, each an hour or a hundredth of the whole."""
+    span = max(until - since, timedelta())
+    number = min(100, max(1, ceil(span / timedelta(hours=1))))
+    return [since + span * index / number for index in range(number + 1)]
 
 
 def _verdict(

@@ -8,7 +8,7 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.access.identity.model import Caller
+from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.policies import Surface
 from gateway.errors import DeniedByPolicy, NotFound
@@ -16,7 +16,7 @@ from gateway.jobs import results
 from gateway.jobs.access import JobAccess, JobResult
 from gateway.jobs.model import JobSummary
 from gateway.jobs.store import JobStore
-from gateway.jobs.tasks import BATCH, EXPORT, OPERATION, has_file
+from gateway.jobs.tasks import BATCH, EXPORT, OPERATION, REPLAY, has_file
 from gateway.operations.batches.inputs import BatchInputs
 from gateway.operations.batches.model import BatchJob
 from gateway.operations.exports.model import ExportParams
@@ -69,6 +69,8 @@ class ResultReading:
 
         The result of an approved job may be read by who may run it with an approval.
         """
+        if job.task == REPLAY.name:
+            caller.require(Scope.ADMIN)
         if not await self.permission.is_needed(caller) or job.connector_id is None:
             return _Hidden()
         if job.task not in (OPERATION.name, EXPORT.name, BATCH.name):

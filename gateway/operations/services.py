@@ -111,7 +111,12 @@ async def open_operations(
             approvals=Approvals(audit, approvals, jobs.wakeup, settings.base_url),
             offers=Offers(connectors.access, permission),
             policy_trials=PolicyTrials(
-                audit=audit, catalog=catalog, connectors=connectors.access, policies=policy.change
+                audit=audit,
+                catalog=catalog,
+                connectors=connectors.access,
+                records=connectors.store,
+                policies=policy.change,
+                acceptance=jobs.acceptance,
             ),
             reading=ResultReading(resolver, permission, jobs.store, jobs.access, inputs),
             runs=runs,

@@ -4,6 +4,8 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import aiohttp
@@ -11,6 +13,7 @@ import pytest
 
 from gateway.access.policy.store import PolicyStore
 from gateway.contract.policies import NewPolicy, PolicyMode
+from gateway.foundation.aio.clock import CLOCK
 from gateway.jobs.claims import Claims
 from gateway.run.work import work_of
 from tests.agents.mcp.conftest import Raw
@@ -192,6 +195,7 @@ class Office:
     front: FrontEnd
     organization_id: UUID
     admin_id: str
+    admin_secret: str
     admin: Api
     agent_id: str
     agent: Api
@@ -220,6 +224,7 @@ async def office(front: FrontEnd) -> AsyncIterator[Office]:
             front=front,
             organization_id=organization_id,
             admin_id=admin_id,
+            admin_secret=admin_secret,
             admin=admin,
             agent_id=agent_id,
             agent=agent,
@@ -589,6 +594,66 @@ async def test_a_decision_that_depends_on_params_stays_open(office: Office):
     assert (answer["refused"], answer["undecided"]) == (0, 1)
 
 
+async def replayed(office: Office, **body: Any) -> dict:
+    body = {"since": (CLOCK.now() - timedelta(days=3)).isoformat(), **body}
+    job = (await office.admin.post(f"{POLICIES}/replay", body)).document(202)["job"]
+    await run_jobs(office.front)
+    return (await office.admin.get(f"/api/v1/jobs/{job['id']}")).document()
+
+
+@pytest.fixture
+async def busy(office: Office) -> Office:
+    await office.desk.execute("tickets", "update", UPDATE)
+    await office.desk.execute("tickets", "list", {"per_page": 1})
+    await office.admins_desk.execute("tickets", "update", UPDATE)
+    await eventually(lambda: recorded(office, 3))
+    return office
+
+
+async def test_a_replay_counts_what_policies_would_have_decided(busy: Office):
+    ask = f'{READ} @approval("Look first.") permit(principal == Client::"{busy.agent_id}", action, resource);'
+
+    job = await replayed(busy, policies=[{"name": "ask", "cedar": ask}])
+    answer = await busy.admin.get(f"/api/v1/jobs/{job['id']}/result")
+    async with busy.front.api(busy.organization_id, ["read"]) as reader:
+        refused = await reader.get(f"/api/v1/jobs/{job['id']}/result")
+
+    assert (job["status"], job["progress"]) == ("succeeded", job["total"])
+    result = answer.document()["result"]
+    assert (result["refused"], result["asked"], result["undecided"]) == (1, 2, 0)
+    asked = {each["id"]: (each["refused"], each["asked"]) for each in result["by_client"]}
+    assert asked == {busy.agent_id: (0, 2), busy.admin_id: (1, 0)}
+    assert refused.document(403)["code"] == "insufficient_scope"
+
+
+async def test_a_replay_without_policies_takes_the_stored_ones_as_enforced(busy: Office):
+    await put(busy.admin, READ, mode="shadow")
+    before = await replayed(busy)
+    later = await replayed(busy, since=(CLOCK.now() + timedelta(hours=1)).isoformat())
+
+    counts = [
+        (await busy.admin.get(f"/api/v1/jobs/{job['id']}/result")).document()["result"]["refused"]
+        for job in (before, later)
+    ]
+
+    assert counts == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"policies": [{"name": "x", "cedar": "permit(principal action, resource);"}]}, "invalid_policy"),
+        ({"since": "last week"}, "invalid_params"),
+    ],
+)
+async def test_a_replay_of_a_faulty_policy_is_refused_at_once(office: Office, body, code):
+    since = {"since": CLOCK.now().isoformat()}
+
+    refused = (await office.admin.post(f"{POLICIES}/replay", {**since, **body})).document(422)
+
+    assert refused["code"] == code
+
+
 async def recorded(office: Office, number: int) -> bool:
     calls = await office.front.services.logs.audit.recent_calls(office.organization_id)
     return sum(each.calls for each in calls if each.what.startswith("tickets.")) == number
@@ -611,6 +676,24 @@ def command(front: FrontEnd, tmp_path):
         return await invoked(*words, environment={**bare_environment(), **variables}, directory=tmp_path)
 
     return run
+
+
+async def test_a_replay_prints_what_a_policy_would_have_refused(busy: Office, command, tmp_path):
+    (tmp_path / "agents-read.cedar").write_text(READ)
+    client = (busy.admin_id, busy.admin_secret)
+
+    running = asyncio.create_task(command(*client, "policy", "replay", "agents-read.cedar", "--since", "12h"))
+    while not running.done():
+        await run_jobs(busy.front)
+        await asyncio.wait([running], timeout=0.1)
+    wrong = await command(*client, "policy", "replay", "--since", "yesterday")
+
+    ended = running.result()
+    assert ended.code == 0, ended.err
+    assert "of the calls it would have refused 2" in ended.err
+    assert ended.json()["refused"] == 2
+    assert wrong.code == 2
+    assert "90m, 12h or 7d" in wrong.err
 
 
 async def test_a_policy_is_stored_from_a_file_listed_and_deleted(front: FrontEnd, command, tmp_path):

@@ -23,7 +23,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.access.audit.activity import Activity, activity_of, last_uses_of
-from gateway.access.audit.recent_calls import RecentCalls, recent_calls
+from gateway.access.audit.recent_calls import RecentCalls, calls_between
 from gateway.access.audit.usage import (
     COUNT,
     MAX_READ,
@@ -44,6 +44,8 @@ from gateway.foundation.db.where import OF_WORKSPACES, Where
 
 #: the outcome of a write that may have been done, and of one whose settlement is missing
 UNKNOWN = "unknown"
+#: the calls that recent ones are read from, and their combinations
+_RECENT_ENTRIES, _RECENT_ROWS = 100_000, 1000
 _PRUNE = "SELECT gateway_prune_audit($1, $2)"
 _COLUMNS = """
     organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent, request_id, took_ms,
@@ -371,8 +373,16 @@ class Audit:
         return await last_uses_of(self._database, organization_id, client_ids)
 
     async def recent_calls(self, organization_id: UUID) -> Sequence[RecentCalls]:
-        """The calls of the last day by client, connector and operation, the most frequent first."""
-        return await recent_calls(self._database, organization_id)
+        """The latest 100,000 calls of the last day by client, connector and operation, the 1,000 most frequent."""
+        now = CLOCK.now()
+        since = now - timedelta(days=1)
+        return await calls_between(
+            self._database, organization_id, since, now, entries=_RECENT_ENTRIES, combinations=_RECENT_ROWS
+        )
+
+    async def calls_between(self, organization_id: UUID, since: datetime, until: datetime) -> Sequence[RecentCalls]:
+        """All calls of that time by client, connector and operation, the most frequent first."""
+        return await calls_between(self._database, organization_id, since, until)
 
     async def usage(
         self, organization_id: UUID, since: datetime, step: int, workspaces: Collection[str] | None = None

@@ -1,27 +1,28 @@
-"""The calls of the last day by client, connector and operation, from the audit log."""
+"""Calls by client, connector and operation, from the audit log."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from uuid import UUID
 
 from gateway.foundation.db.pool import Database
 
-#: the latest entries that are read, and the most frequent combinations that are returned
-MAX_ENTRIES, _MAX_ROWS = 100_000, 1000
+#: the most frequent combinations that are returned
+_MAX_ROWS = 100_000
 
 # A settlement is the second entry of a call; calls that a policy refused are none.
-_RECENT = f"""
+_CALLS = """
     SELECT actor, clients.name AS actor_name, connector_id, kind, what, calls
     FROM (
         SELECT actor, connector_id, kind, what, count(*) AS calls
         FROM (
             SELECT actor, connector_id, kind, what FROM audit
-            WHERE organization_id = $1 AND at > now() - interval '1 day' AND actor IS NOT NULL AND kind IS NOT NULL
+            WHERE organization_id = $1 AND at > $2 AND at <= $3 AND actor IS NOT NULL AND kind IS NOT NULL
               AND connector_id IS NOT NULL AND entry_kind <> 'settlement'
               AND outcome IS DISTINCT FROM 'denied_by_policy'
-            ORDER BY at DESC LIMIT {MAX_ENTRIES}
+            ORDER BY at DESC LIMIT $4
         ) AS entries
-        GROUP BY 1, 2, 3, 4 ORDER BY calls DESC LIMIT {_MAX_ROWS}
+        GROUP BY 1, 2, 3, 4 ORDER BY calls DESC LIMIT $5
     ) AS frequent LEFT JOIN clients ON clients.id = actor
 """
 
@@ -39,7 +40,16 @@ class RecentCalls:
     calls: int
 
 
-async def recent_calls(database: Database, organization_id: UUID) -> Sequence[RecentCalls]:
-    """The most frequent combinations among the latest entries of the last day."""
+async def calls_between(
+    database: Database,
+    organization_id: UUID,
+    since: datetime,
+    until: datetime,
+    *,
+    entries: int | None = None,
+    combinations: int = _MAX_ROWS,
+) -> Sequence[RecentCalls]:
+    """The most frequent combinations among the entries of that time, or among the latest `entries` of them."""
     async with database.tenant(organization_id) as connection:
-        return [RecentCalls(**row) for row in await connection.fetch(_RECENT, organization_id)]
+        rows = await connection.fetch(_CALLS, organization_id, since, until, entries, combinations)
+    return [RecentCalls(**row) for row in rows]

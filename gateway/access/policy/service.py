@@ -75,8 +75,14 @@ class PolicyService:
         _require(caller)
         if policies is None:
             return (await self._point.sets(caller.organization_id)).enforced
-        schema = await self._schema()
-        return await asyncio.to_thread(_trial_set, policies, schema)
+        return await self.decided_by(caller.organization_id, policies)
+
+    async def decided_by(self, organization_id: UUID, policies: Sequence[NewPolicy] | None) -> DecidedSet | None:
+        """The enforced ones of these policies, else all stored ones as if they were enforced; raises InvalidPolicy."""
+        if policies is None:
+            current = await self._store.current(organization_id)
+            return await asyncio.to_thread(decided_by, current) if current else None
+        return await asyncio.to_thread(_trial_set, policies, await self._schema())
 
     async def as_enforced(self, caller: Caller, name: str) -> DecidedSet:
         """The enforced policies, and the named one whatever its mode is."""

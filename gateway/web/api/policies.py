@@ -1,5 +1,6 @@
 """The organization's policies in Cedar, for administrators."""
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Annotated, Any, ClassVar
 
@@ -9,6 +10,7 @@ from msgspec.structs import asdict
 from pydantic import Field
 
 from gateway.access.identity.model import Scope
+from gateway.contract.jobs import AcceptedJobView
 from gateway.contract.policies import (
     CheckedCases,
     NewPolicy,
@@ -19,9 +21,10 @@ from gateway.contract.policies import (
     StoredPolicyView,
 )
 from gateway.errors import FieldError, GatewayError, InvalidParams
-from gateway.web.bodies import Body, QueryString, json_response, read_body, read_query
-from gateway.web.keys import AUDIT, CALLER, SERVICES
-from gateway.web.route import Route
+from gateway.web.api.jobs import accepted_response
+from gateway.web.bodies import Body, Moment, QueryString, json_response, read_body, read_query
+from gateway.web.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
+from gateway.web.route import ACCEPTED_HEADERS, Route
 
 _PATH = "/api/v1/policies"
 _NAMED = _PATH + "/{name}"
@@ -82,6 +85,25 @@ class CheckPolicies(Body):
     )
 
 
+class ReplayPolicies(Body):
+    """The calls to decide again."""
+
+    EXAMPLES: ClassVar = {
+        "stored": {"since": "2026-01-31T09:00:00Z"},
+        "given": {
+            "since": "2026-01-31T09:00:00Z",
+            "policies": [{"name": "reading", "cedar": 'permit(principal, action in Action::"read", resource);'}],
+        },
+    }
+
+    since: Moment = Field(
+        strict=False, description="the calls after this time; at most as long as the audit log is kept"
+    )
+    policies: list[TrialPolicy] | None = Field(
+        None, max_length=_MAX_TRIED, description="decide instead of all stored policies, whatever their mode is"
+    )
+
+
 class SchemaQuery(QueryString):
     """The format of the schema."""
 
@@ -136,11 +158,25 @@ async def check_policies(request: web.Request) -> CheckedCases:
     body = await read_body(request, CheckPolicies)
     request[AUDIT].what = None  # nothing is changed and nothing is sent
     cases = [_case(index, each) for index, each in enumerate(body.cases)]
-    given = None
-    if body.policies is not None:
-        given = [NewPolicy(name=each.name, mode=each.mode, cedar=each.cedar) for each in body.policies]
+    given = _given(body.policies)
     trials = request.app[SERVICES].operations.policy_trials
     return CheckedCases(await trials.check(request[CALLER], cases, given))
+
+
+async def replay_policies(request: web.Request) -> web.Response:
+    """Starts a job that decides the calls of the audit log since then by `policies`, else by all stored ones as if they
+    were enforced. Its result counts the calls that would have been refused, asked about or redacted, also by client.
+    The log has no params: calls whose decision depends on them are `undecided`. Only administrators read the result.
+    """
+    body, trials = await read_body(request, ReplayPolicies), request.app[SERVICES].operations.policy_trials
+    job = await trials.replay(request[CALLER], body.since, _given(body.policies), request[REQUEST_ID])
+    return accepted_response(request, job)
+
+
+def _given(policies: Sequence[TrialPolicy] | None) -> Sequence[NewPolicy] | None:
+    if policies is None:
+        return None
+    return [NewPolicy(name=each.name, mode=each.mode, cedar=each.cedar) for each in policies]
 
 
 def _case(index: int, document: Any) -> PolicyCase:
@@ -237,6 +273,21 @@ ROUTES: tuple[Route, ...] = (
         audit="policy.check",
         command="gateway policy test cases.yaml",
         python='print(await gateway.policies.check([{"operation": "support-desk.tickets.list"}]))',
+    ),
+    Route(
+        "POST",
+        _PATH + "/replay",
+        replay_policies,
+        "Decide earlier calls by policies, without sending anything",
+        "Policies",
+        body=ReplayPolicies,
+        response=AcceptedJobView,
+        answers={202: "The job"},
+        sends={202: ACCEPTED_HEADERS},
+        scope=Scope.ADMIN,
+        audit="policy.replay",
+        command="gateway policy replay agents-read.cedar --since 7d",
+        python="job = await gateway.policies.replay(week_ago)\nprint((await job.wait()).status)",
     ),
     Route(
         "DELETE",
