@@ -24,6 +24,7 @@ from gateway.access.identity.tokens import Tokens
 from gateway.access.oauth_server.hosts import Hosts
 from gateway.access.oauth_server.service import AuthorizationServer
 from gateway.access.oauth_server.store import AuthorizationStore
+from gateway.access.policy.history import HistoryStore
 from gateway.access.policy.language import Schema
 from gateway.access.policy.point import PolicyPoint
 from gateway.access.policy.schema import document
@@ -88,7 +89,7 @@ def policies_of(
 ) -> PolicyServices:
     """The points that decide and count, which forget what others change, and the use cases of administrators."""
     store, budget_store = PolicyStore(database), BudgetStore(database)
-    point, budget_point = PolicyPoint(store), BudgetPoint(budget_store)
+    point, budget_point = PolicyPoint(store, HistoryStore(database)), BudgetPoint(budget_store)
     notifications.subscribe({"policy": point.on_notify}, point.invalidate_all)
     notifications.subscribe({"budget": budget_point.on_notify}, budget_point.invalidate_all)
     # Importing a kind changes the catalog.

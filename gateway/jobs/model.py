@@ -54,6 +54,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     target: str | None = None
     #: SHA-256 of the token of a caller that follows redirects to the result, possibly after the token expires
     token_hash: bytes | None = None
+    #: whether its call was counted, for budgets and policies, when it was accepted; else it is when it starts
+    is_counted: bool = True
     #: the wrapped data key, if texts were sealed for the job before it is accepted; None creates one
     key_id: str | None = None
     wrapped_key: bytes | None = None
@@ -105,6 +107,7 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True):
     wrapped_key: bytes | None
     #: the person whose own connector it runs on
     owner_id: UUID | None = None
+    is_counted: bool = True
     #: its latest approval: `{id, status, reason, expires_at}`
     approval: dict[str, Any] | None = None
 

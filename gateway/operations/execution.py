@@ -88,6 +88,7 @@ class PreparedExecution(msgspec.Struct, frozen=True, kw_only=True):
             target=self.entry.target,
             token_hash=self.call.token_hash,
             callback=self.call.callback,
+            is_counted=not self.needs_approval,
         )
 
 

@@ -60,12 +60,21 @@ class Permission:
         return sorted({path for call in calls if enforced for path in enforced.about(call).redacts})
 
     async def require_call(
-        self, acting: Acting, record: ConnectorRecord, call: PreparedCall, surface: Surface, *, may_wait: bool = False
+        self,
+        acting: Acting,
+        record: ConnectorRecord,
+        call: PreparedCall,
+        surface: Surface,
+        *,
+        may_wait: bool = False,
+        is_counted: bool = False,
+        is_approved: bool = False,
     ) -> Decision:
         """The decision of a prepared call: execute, download, upload, a line of a batch, a job that starts.
 
-        `may_wait`: whether the caller can wait until a person approves the call. A read is denied whose params name a
-        member that is redacted, because its answer could tell the value.
+        `may_wait`: whether the caller can wait until a person approves the call; `is_counted`: whether what the client
+        has called includes the call already; `is_approved`: whether people have approved it. A read is denied whose
+        params name a member that is redacted, because its answer could tell the value.
         """
         operation = call.operation
         decision = await self.point.require(
@@ -79,6 +88,8 @@ class Permission:
                 surface=surface,
                 params=call.params,
                 operation=operation,
+                is_counted=is_counted,
+                is_approved=is_approved,
             ),
             may_wait=may_wait,
         )
@@ -95,6 +106,8 @@ class Permission:
         entity: str,
         surface: Surface,
         used: Iterable[Sequence[str]] = (),
+        *,
+        is_counted: bool = False,
     ) -> Decision:
         """The decision of a search of the copy, or of reading a record of it.
 
@@ -109,6 +122,7 @@ class Permission:
                 action=SEARCH_ACTION,
                 effect=Effect.READ,
                 surface=surface,
+                is_counted=is_counted,
             ),
         )
         if decision.redact:
@@ -127,13 +141,17 @@ class Permission:
         params: Mapping[str, Any],
         surface: Surface,
         may_wait: bool = False,
+        is_counted: bool = False,
+        is_approved: bool = False,
     ) -> Decision:
         """The decision of an operation or a search by its name, with params that were validated before."""
         if action == SEARCH_ACTION:
             _, query = prepared_search(kind, entity, params)
-            return await self.require_search(acting, record, entity, surface, query.paths)
+            return await self.require_search(acting, record, entity, surface, query.paths, is_counted=is_counted)
         call = PreparedCall.of(kind.operation(entity, action), params)
-        return await self.require_call(acting, record, call, surface, may_wait=may_wait)
+        return await self.require_call(
+            acting, record, call, surface, may_wait=may_wait, is_counted=is_counted, is_approved=is_approved
+        )
 
 
 def _calls_of(acting: Acting, record: ConnectorRecord, kind: Kind, entity: str, action: str) -> Iterator[PolicyCall]:

@@ -17,6 +17,7 @@ from gateway.jobs.access import JobAccess, JobResult
 from gateway.jobs.model import JobSummary
 from gateway.jobs.store import JobStore
 from gateway.jobs.tasks import BATCH, EXPORT, OPERATION, REPLAY, has_file
+from gateway.operations.approvals.gate import is_approved
 from gateway.operations.batches.inputs import BatchInputs
 from gateway.operations.batches.model import BatchJob
 from gateway.operations.exports.model import ExportParams
@@ -100,7 +101,8 @@ class ResultReading:
             return ()
         try:
             record = (await self.connectors.get(organization_id, connector_id)).record
-            return (await self.permission.require_search(acting, record, entity, Surface.EVENTS)).redact
+            decision = await self.permission.require_search(acting, record, entity, Surface.EVENTS, is_counted=True)
+            return decision.redact
         except (DeniedByPolicy, NotFound):
             return None
 
@@ -146,5 +148,7 @@ class ResultReading:
             params=params,
             surface=surface,
             may_wait=job.approval is not None,
+            is_counted=True,
+            is_approved=is_approved(job),
         )
         return decision.redact

@@ -18,7 +18,7 @@ from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.operations.accounting import Accounted, describe_created
-from gateway.operations.approvals.gate import ApprovalGate, each_of
+from gateway.operations.approvals.gate import ApprovalGate, each_of, is_approved
 from gateway.operations.permission import Permission
 from gateway.operations.response_cache import AuditedWrite, ResponseCache
 from gateway.operations.spending import Spending, Taken
@@ -129,8 +129,17 @@ class OperationRuns:
         Raises DeniedByPolicy, JobWaits until a person has approved the call, and ApprovalChanged.
         """
         self._gate.require_valid(job)
-        decision = await self._permission.require_call(job, resolved.record, call, job.surface, may_wait=True)
-        if decision.verdict is not Verdict.APPROVE or await self._gate.is_released(job):
+        was_released = await self._gate.is_released(job)
+        decision = await self._permission.require_call(
+            job,
+            resolved.record,
+            call,
+            job.surface,
+            may_wait=True,
+            is_counted=job.is_counted or was_released or (job.surface is Surface.SCHEDULE and job.attempt > 1),
+            is_approved=is_approved(job),
+        )
+        if decision.verdict is not Verdict.APPROVE or was_released:
             return decision, False
         await self._gate.require(job, resolved, each_of([call]), decision.approvals)
         return decision, True

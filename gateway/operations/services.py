@@ -36,7 +36,7 @@ from gateway.operations.runs import OperationRuns
 from gateway.operations.schedules.due import DueRuns
 from gateway.operations.schedules.service import ScheduleService
 from gateway.operations.schedules.store import ScheduleStore
-from gateway.operations.spending import Spending
+from gateway.operations.spending import Meter, Spending
 from gateway.operations.uploads.service import Uploads
 from gateway.operations.uploads.store import UploadStore
 from gateway.settings import Settings
@@ -80,7 +80,7 @@ async def open_operations(
 ) -> AsyncIterator[OperationServices]:
     """Open the use cases, and the cache of responses that they share."""
     audit, resolver, permission = logs.audit, connectors.resolver, Permission(policy.point)
-    spending = Spending(policy.budget_point)
+    spending = Spending(Meter(policy.budget_point, policy.point))
     approvals = ApprovalStore(database, jobs.sealing, settings.job_retention)
     gate = ApprovalGate(approvals, settings.approval_seconds)
     cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)

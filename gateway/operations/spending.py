@@ -7,6 +7,7 @@ from uuid import UUID
 
 from gateway.access.budgets.model import Use
 from gateway.access.budgets.point import BudgetPoint
+from gateway.access.policy.point import PolicyPoint
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, NotCached, RateLimited, Unavailable
@@ -21,10 +22,23 @@ _LARGE = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
+class Meter:
+    """Counts calls, for budgets and for policies that read what a client has called."""
+
+    budgets: BudgetPoint
+    policies: PolicyPoint
+
+    async def spend(self, organization_id: UUID, use: Use) -> bool:
+        """Count a use, and return whether anything counts it; raises BudgetSpent."""
+        is_covered = await self.budgets.spend(organization_id, use)
+        return (bool(use.calls) and await self.policies.count(organization_id, use)) or is_covered
+
+
+@dataclass(frozen=True, slots=True)
 class Spending:
     """What clients use. Dry runs and refused calls use nothing."""
 
-    point: BudgetPoint
+    meter: Meter
 
     async def take(self, acting: Acting, record: ConnectorRecord, call: PreparedCall) -> "Taken":
         """Take a call; raises BudgetSpent."""
@@ -47,7 +61,7 @@ class Spending:
     ) -> "Taken":
         """Take an operation by its name, `entity.action`; raises BudgetSpent."""
         taken = self.untaken(acting, record, operation, params, is_write=is_write)
-        return replace(taken, is_covered=await self.point.spend(acting.organization_id, taken.use))
+        return replace(taken, is_covered=await self.meter.spend(acting.organization_id, taken.use))
 
     def untaken(
         self,
@@ -66,23 +80,23 @@ class Spending:
             params=params,
             is_write=is_write,
         )
-        return Taken(point=self.point, organization_id=acting.organization_id, use=use)
+        return Taken(meter=self.meter, organization_id=acting.organization_id, use=use)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
     """A call that was taken from the budgets that cover it."""
 
-    point: BudgetPoint
+    meter: Meter
     organization_id: UUID
     use: Use
-    #: whether a budget may cover it
+    #: whether a budget or a policy may count it
     is_covered: bool = True
 
     async def give_back(self) -> None:
         """Give the call back, because it was not made."""
         if self.is_covered:
-            await self.point.spend(self.organization_id, replace(self.use, calls=-1))
+            await self.meter.spend(self.organization_id, replace(self.use, calls=-1))
 
     async def failed(self, error: GatewayError) -> None:
         """Give the call back if the error is a temporary refusal, or that of an earlier call with its key."""
@@ -103,7 +117,7 @@ class Taken:
     async def returned_records(self, count: int) -> None:
         """Take records that were returned."""
         if self.is_covered and count:
-            await self.point.spend(self.organization_id, replace(self.use, calls=0, records=count))
+            await self.meter.spend(self.organization_id, replace(self.use, calls=0, records=count))
 
 
 async def give_back(taken: Sequence[Taken]) -> None:

@@ -7,6 +7,7 @@ from gateway.access.audit.log import prune_audit
 from gateway.access.audit.usage import PRUNE as PRUNE_USAGE
 from gateway.access.identity.console_sessions import prune_console_sessions
 from gateway.access.oauth_server.store import prune_grants
+from gateway.access.policy.history import PRUNE_HISTORY
 from gateway.access.request_log.log import prune_request_log
 from gateway.access.sign_in.store import prune_provider_sign_ins
 from gateway.connectors.consent.store import PRUNE as PRUNE_CONSENTS
@@ -41,6 +42,7 @@ def prunings(services: Services) -> Sequence[tuple[str, float, Callable[[], Awai
         ("subscription pruning", 60, partial(prune, database, PRUNE_SUBSCRIPTIONS)),
         ("notice pruning", 60, partial(prune, database, PRUNE_NOTICES)),
         ("noticed change pruning", 300, partial(prune, database, PRUNE_CHANGES)),
+        ("policy history pruning", 600, partial(prune, database, PRUNE_HISTORY)),
         ("usage pruning", 600, partial(prune, database, PRUNE_USAGE)),
         ("audit pruning", 600, partial(prune_audit, database, settings.audit_retention)),
         ("consent pruning", 60, partial(prune, database, PRUNE_CONSENTS)),

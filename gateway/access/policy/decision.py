@@ -16,7 +16,7 @@ import cedarpy
 import msgspec
 
 from gateway.access.policy.language import PolicyStatement
-from gateway.access.policy.model import Approval, Decision, PolicyCall, Verdict
+from gateway.access.policy.model import NOTHING, Approval, Counted, Decision, History, PolicyCall, Verdict
 from gateway.access.policy.schema import Type, Unreadable, action_id, params_type, value_of
 from gateway.kinds.catalog import Operation
 
@@ -64,6 +64,8 @@ class Residual:
         self._operation = call.operation
         self._reads = {name for statement in statements for name in _context_names(statement)}
         self._params = {name for statement in statements for name in _param_names(statement)}
+        #: dotted paths of the params whose sums a statement reads
+        self.summed = {path for statement in statements for path in summed_paths(statement)}
         target = call.target
         self.entities = [
             {
@@ -145,7 +147,33 @@ class Residual:
             context["time"] = {"__extn": {"fn": "datetime", "arg": moment}}
         if self._reads & {"surface", _WHOLE}:
             context["surface"] = call.surface.value
+        if self._reads & {"approved", _WHOLE}:
+            context["approved"] = call.is_approved
+        if self.reads_history:
+            context |= self._history_of(call.history)
         return context
+
+    @property
+    def reads_history(self) -> bool:
+        """Whether a statement reads what the client has called before."""
+        return bool(self._reads & {"calls", "writes", "sum", _WHOLE})
+
+    def _history_of(self, history: History) -> dict[str, Any]:
+        integer = {"type": "Long"}
+        sums: dict[str, Any] = {}
+        for path in self.summed:
+            *outer, last = path.split(".")
+            type_ = _type_at(self._types, path)
+            if type_ is not None:
+                record = sums
+                for name in outer:
+                    record = record.setdefault(name, {})
+                record[last] = _counted(history.sums.get(path, NOTHING), type_)
+        return {
+            "calls": _counted(history.calls, integer),
+            "writes": _counted(history.writes, integer),
+            "sum": sums,
+        }
 
     def _params_of(self, call: PolicyCall) -> Any:
         if not self._params:
@@ -273,6 +301,57 @@ def _context_names(statement: PolicyStatement) -> set[str]:
 def _param_names(statement: PolicyStatement) -> set[str]:
     """The params that the conditions of a statement read; `*` for all."""
     return {name for owner, name in _accesses(statement.document["conditions"]) if owner == "params"}
+
+
+def reads_history(statement: PolicyStatement) -> bool:
+    """Whether a statement reads what the client has called before."""
+    return bool(_context_names(statement) & {"calls", "writes", "sum", _WHOLE})
+
+
+def summed_paths(statement: PolicyStatement) -> set[str]:
+    """The dotted paths of the params whose sums a statement reads: `amount` for `context.sum.amount.today`."""
+    return {".".join(path[1:-1]) for path in _chains(statement.document["conditions"]) if path[0] == "sum" and path[2:]}
+
+
+def _chains(node: Any) -> Iterator[list[str]]:
+    """The members of `context` that an expression reads, each as the names from `context` on."""
+    if isinstance(node, list):
+        for each in node:
+            yield from _chains(each)
+    elif isinstance(node, Mapping):
+        chain = _chain(node)
+        if chain:
+            yield chain
+        else:
+            for each in node.values():
+                yield from _chains(each)
+
+
+def _chain(node: Any) -> list[str]:
+    """The names of an access that begins at `context`; none for another expression."""
+    names: list[str] = []
+    while isinstance(node, Mapping) and isinstance(node.get("."), Mapping):
+        names.append(node["."]["attr"])
+        node = node["."]["left"]
+    return names[::-1] if node == _CONTEXT else []
+
+
+def _type_at(type_: Type, path: str) -> Type | None:
+    """The type of a param at a dotted path; None if the operation has no such param."""
+    found: Type | None = type_
+    for name in path.split("."):
+        found = None if found is None else found.get("attributes", {}).get(name)
+    return found
+
+
+def _counted(counted: Counted, type_: Type) -> dict[str, Any]:
+    """Numbers as values of a Cedar type, whose decimals have four digits."""
+    if type_["type"] == "Long":
+        return {"last_hour": int(counted.last_hour), "today": int(counted.today)}
+    return {
+        name: {"__extn": {"fn": "decimal", "arg": f"{value:.4f}"}}
+        for name, value in (("last_hour", counted.last_hour), ("today", counted.today))
+    }
 
 
 def _accesses(node: Any) -> Iterator[tuple[str, str]]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 import msgspec
@@ -46,6 +47,45 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     kind: str
 
 
+class Counted(msgspec.Struct, frozen=True):
+    """A number of calls, or the sum of a param."""
+
+    last_hour: Decimal = Decimal()
+    #: since midnight in UTC
+    today: Decimal = Decimal()
+
+
+NOTHING = Counted()
+
+
+class History(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client has called before."""
+
+    calls: Counted = NOTHING
+    writes: Counted = NOTHING
+    #: the sums of params of the operation, by their dotted paths
+    sums: Mapping[str, Counted] = msgspec.field(default_factory=dict)
+
+
+class MadeCall(Protocol):
+    """A call that counts, or with -1 calls one that was counted and not made."""
+
+    @property
+    def client_id(self) -> UUID | None: ...
+
+    @property
+    def operation(self) -> str: ...
+
+    @property
+    def params(self) -> Mapping[str, Any]: ...
+
+    @property
+    def is_write(self) -> bool: ...
+
+    @property
+    def calls(self) -> int: ...
+
+
 class PolicyCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call to decide."""
 
@@ -58,6 +98,11 @@ class PolicyCall(msgspec.Struct, frozen=True, kw_only=True):
     params: Mapping[str, Any] = msgspec.field(default_factory=dict)
     #: what types the params; None for a search of the copy
     operation: Operation | None = None
+    #: whether what the client has called includes this call, as that of a job that was counted when it was accepted
+    is_counted: bool = False
+    #: whether people have approved the call
+    is_approved: bool = False
+    history: History = msgspec.field(default_factory=History)
 
 
 class Verdict(StrEnum):

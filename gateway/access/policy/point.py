@@ -9,9 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from gateway.access.policy.decision import DecidedSet
+from msgspec.structs import replace
+
+from gateway.access.policy.decision import DecidedSet, reads_history, summed_paths
+from gateway.access.policy.history import HistoryStore, without
 from gateway.access.policy.language import statements_of
-from gateway.access.policy.model import ALLOWED, Decision, Policy, PolicyCall, Verdict
+from gateway.access.policy.model import ALLOWED, Decision, History, MadeCall, Policy, PolicyCall, Verdict
+from gateway.access.policy.schema import action_id
 from gateway.access.policy.store import PolicyStore
 from gateway.contract.policies import PolicyMode
 from gateway.errors import DeniedByPolicy
@@ -30,15 +34,21 @@ class PolicySets:
     enforced: DecidedSet | None
     #: all policies as if they were enforced; None without one in shadow mode
     shadow: DecidedSet | None
+    #: whether a policy reads what a client has called before, and the params whose sums it reads
+    reads_history: bool = False
+    summed: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, policies: Sequence[Policy]) -> "PolicySets":
         """Parse the policies; this takes longer than a request may, so it runs in a thread."""
         enforced = [each for each in policies if each.mode is PolicyMode.ENFORCE]
         has_shadow = len(enforced) < len(policies)
+        every = [each for policy in policies for each in statements_of(policy.name, policy.cedar)]
         return cls(
             decided_by(enforced) if enforced else None,
-            decided_by(policies) if has_shadow else None,
+            DecidedSet(every) if has_shadow else None,
+            any(reads_history(each) for each in every),
+            frozenset(path for each in every for path in summed_paths(each)),
         )
 
 
@@ -48,8 +58,9 @@ _NONE = PolicySets(None, None)
 class PolicyPoint:
     """Decides the calls of all organizations."""
 
-    def __init__(self, store: PolicyStore) -> None:
+    def __init__(self, store: PolicyStore, history: HistoryStore) -> None:
         self._store = store
+        self._history = history
         self._cache = NotifiedCache(self._read)
         self.on_notify, self.invalidate_all = self._cache.on_notify, self._cache.invalidate_all
 
@@ -84,12 +95,32 @@ class PolicyPoint:
         sets = await self.sets(organization_id)
         if sets is _NONE:
             return ALLOWED
+        if sets.reads_history:
+            call = replace(call, history=await self._history_of(organization_id, call, sets))
         now = CLOCK.now()
         decision = ALLOWED if sets.enforced is None else sets.enforced.decide(call, now)
         POLICY_DECISIONS.add(PolicyMode.ENFORCE, decision.verdict)
         if sets.shadow is not None:
             _report(call, decision, sets.shadow.decide(call, now))
         return decision
+
+    async def count(self, organization_id: UUID, call: MadeCall) -> bool:
+        """Count a call of a client, and return whether a policy reads what the client has called."""
+        sets = await self.sets(organization_id)
+        if not sets.reads_history or call.client_id is None:
+            return False
+        await self._history.add(organization_id, call, sets.summed)
+        return True
+
+    async def _history_of(self, organization_id: UUID, call: PolicyCall, sets: PolicySets) -> History:
+        """What the client has called before, as far as statements about this call read it."""
+        about = [each.about(call) for each in (sets.enforced, sets.shadow) if each is not None]
+        if not any(each.reads_history for each in about):
+            return call.history
+        operation = action_id(call.target.kind, call.entity, call.action)
+        summed = {path for each in about for path in each.summed}
+        history = await self._history.of(organization_id, call.client_id, operation, summed)
+        return without(history, call) if call.is_counted else history
 
     async def _read(self, organization_id: UUID) -> PolicySets:
         policies = await self._store.current(organization_id)

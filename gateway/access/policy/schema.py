@@ -26,10 +26,20 @@ _SCALARS: Mapping[str, Type] = {
 }
 #: Cedar's JSON format gives these members of objects a meaning
 _RESERVED = ("__entity", "__extn", "__expr")
-#: the members of `context`, beside params
+
+
+def _counted(type_: Type) -> Type:
+    members = {name: {**type_, "required": True} for name in ("last_hour", "today")}
+    return {"type": "Record", "attributes": members}
+
+
+#: the members of `context`, beside params and their sums
 CONTEXT: Mapping[str, Type] = {
     "surface": _STRING,
     "time": {"type": "Extension", "name": "datetime"},
+    "approved": {"type": "Boolean"},
+    "calls": _counted(_SCALARS["integer"]),
+    "writes": _counted(_SCALARS["integer"]),
 }
 #: Cedar's longs, and digits after the point of its decimals
 _LONGS, _DIGITS = range(-(2**63), 2**63), 4
@@ -51,6 +61,18 @@ def params_type(operation: Operation | None) -> Type:
     required = set(operation.action.required)
     properties = {name: dict(schema) for name, schema in operation.schema["properties"].items()}
     return _record(dict(_members(operation, properties, _MAX_DEPTH)), required)
+
+
+def sums_type(params: Type) -> Type:
+    """The record of the sums of an operation's params, as the params are nested."""
+    sums: dict[str, Type] = {}
+    for name, type_ in params["attributes"].items():
+        plain = {word: value for word, value in type_.items() if word != "required"}
+        if plain in (_SCALARS["integer"], _SCALARS["number"]):
+            sums[name] = _counted(plain)
+        elif plain["type"] == "Record" and (below := sums_type(plain))["attributes"]:
+            sums[name] = below
+    return _record(sums, set(sums))
 
 
 def document(catalog: Catalog) -> dict[str, Any]:
@@ -118,7 +140,10 @@ def _action(effects: list[Effect], params: Type) -> dict[str, Any]:
         "appliesTo": {
             "principalTypes": ["Client"],
             "resourceTypes": ["Connector"],
-            "context": {"type": "Record", "attributes": {**CONTEXT, "params": params}},
+            "context": {
+                "type": "Record",
+                "attributes": {**CONTEXT, "params": params, "sum": sums_type(params)},
+            },
         },
     }
 

@@ -13,7 +13,7 @@ from gateway.contract.kinds import Effect
 from gateway.errors import ApprovalChanged, GatewayError
 from gateway.foundation.aio.turns import in_turn
 from gateway.jobs.leases import JobWaits
-from gateway.jobs.model import StoredJob
+from gateway.jobs.model import JobSummary, StoredJob
 from gateway.operations.approvals.model import (
     MAX_SHOWN,
     Digest,
@@ -68,6 +68,11 @@ class ApprovalGate:
             return
         await self.store.supersede(found)
         raise ApprovalChanged(CHANGED)
+
+
+def is_approved(job: JobSummary) -> bool:
+    """Whether people have approved what the job does."""
+    return job.approval is not None and job.approval["status"] == ApprovalStatus.APPROVED
 
 
 async def _proposal(resolved: ResolvedConnector, calls: AsyncIterator[PreparedCall]) -> Proposal:

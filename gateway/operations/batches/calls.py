@@ -44,7 +44,8 @@ class BatchCalls:
         self._permission = permission
         self._spending = spending
         self._gate = gate
-        self._is_approved = False
+        #: the indexes of the operations that people have approved
+        self._approved: set[int] = set()
         self._runs = runs
         self._job = job
         self._options = options
@@ -60,12 +61,17 @@ class BatchCalls:
             return alone  # each operation ends with this error
         return grouped((numbered, _call_of(kind, numbered[1])) for numbered in operations)
 
-    async def prepared(self, operation: StoredOperation) -> PreparedCall:
+    async def prepared(self, index: int, operation: StoredOperation) -> PreparedCall:
         """The call of an operation; raises InvalidParams, DeniedByPolicy, NotFound and ConnectorNotReady."""
         call = await self._prepared(operation)
         record = (await self._resolved()).record
         decision = await self._permission.require_call(
-            self._job, record, call, Surface.BATCH, may_wait=self._is_approved
+            self._job,
+            record,
+            call,
+            Surface.BATCH,
+            may_wait=index in self._approved,
+            is_approved=index in self._approved,
         )
         return replace(call, redact=decision.redact)
 
@@ -79,7 +85,8 @@ class BatchCalls:
             return
         resolved, approvals = await self._resolved(), dict[Approval, None]()
         asking: list[PreparedCall] = []
-        async for _, operation in operations:
+        asked: set[int] = set()
+        async for index, operation in operations:
             await asyncio.sleep(0)  # thousands of decisions follow each other
             with suppress(GatewayError):  # such an operation ends with its error when it runs
                 call = await self._prepared(operation)
@@ -89,9 +96,10 @@ class BatchCalls:
                 if decision.verdict is Verdict.APPROVE:
                     approvals.update(dict.fromkeys(decision.approvals))
                     asking.append(call)
+                    asked.add(index)
         if asking and not await self._gate.is_released(self._job):
             await self._gate.require(self._job, resolved, each_of(asking), list(approvals))
-        self._is_approved = True
+        self._approved = asked
 
     async def _prepared(self, operation: StoredOperation) -> PreparedCall:
         kind = (await self._resolved()).connector.kind

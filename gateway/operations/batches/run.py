@@ -243,7 +243,7 @@ class BatchRun:
         """The outcome of each operation of a bulk request; None if the batch continues later."""
         try:
             async with self._room:
-                calls = [await self._calls.prepared(operation) for _, operation in group]
+                calls = [await self._calls.prepared(index, operation) for index, operation in group]
                 context.effect = calls[0].effect
                 context.entries = [
                     await self._calls.entry(index, call) for (index, _), call in zip(group, calls, strict=True)
@@ -303,7 +303,7 @@ class BatchRun:
     async def _answer(self, index: int, operation: StoredOperation, context: _RequestRunContext) -> OperationResult:
         if self._options.steps:
             operation = msgspec.structs.replace(operation, params=self._values.filled(operation.params))
-        call = await self._calls.prepared(operation)
+        call = await self._calls.prepared(index, operation)
         context.effect = call.effect
         context.entries = [await self._calls.entry(index, call)]
         answer = await self._calls.run(call, context)

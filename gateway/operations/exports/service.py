@@ -21,7 +21,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.accounting import recorded
-from gateway.operations.approvals.gate import ApprovalGate, each_of
+from gateway.operations.approvals.gate import ApprovalGate, each_of, is_approved
 from gateway.operations.call import Accepted, OperationCall
 from gateway.operations.copy_search import CopySearch
 from gateway.operations.execution import Execution
@@ -106,6 +106,8 @@ class Exports:
             params=params,
             surface=job.surface,
             may_wait=job.action != SEARCH_ACTION,
+            is_counted=isinstance(job, StoredJob) and job.is_counted,
+            is_approved=isinstance(job, StoredJob) and is_approved(job),
         )
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:

@@ -61,6 +61,7 @@ def _operation_job(schedule: Schedule, definition: ScheduleDefinition, selection
     ensure_declared(selection, str(operation), operation.fields, operation.example)
     return NewJob(
         id=uuid4(),
+        is_counted=False,
         organization_id=schedule.organization_id,
         connector_id=definition.connector_id,
         workspace_name=schedule.workspace_name,

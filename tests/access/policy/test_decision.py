@@ -4,6 +4,7 @@ import dataclasses
 import json
 import random
 from datetime import UTC, datetime
+from decimal import Decimal
 from uuid import UUID
 
 import cedarpy
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from gateway.access.policy.decision import DecidedSet
 from gateway.access.policy.language import checked
-from gateway.access.policy.model import Verdict
+from gateway.access.policy.model import Counted, History, Verdict
 from gateway.contract.policies import Surface
 from tests.access.policy.conftest import CLIENT, CONNECTOR, EVERYTHING, TARGET
 
@@ -245,3 +246,48 @@ def _of_cedar(whole, ours, call):
     context = {"params": {**call.params}, "surface": call.surface.value}
     request = {**about.request, "context": json.dumps(context)}
     return cedarpy.is_authorized(request, whole, cedarpy.Entities.from_json_str(json.dumps(about.entities))).allowed
+
+
+def counted(today: float, last_hour: float = 0) -> Counted:
+    return Counted(Decimal(last_hour), Decimal(today))
+
+
+HISTORY = History(
+    calls=counted(90, 7), writes=counted(3, 1), sums={"per_page": counted(50, 20), "ticket.x": counted(1)}
+)
+
+
+@pytest.mark.parametrize(
+    ("condition", "holds"),
+    [
+        ("context.calls.today == 90 && context.calls.last_hour == 7", True),
+        ("context.writes.today >= 3 && context.writes.last_hour < 2", True),
+        ("context.writes.today > 3", False),
+        ("context.sum.per_page.today + 1 == 51", True),
+        ("context.sum.per_page.last_hour > 20", False),
+        ("context.sum has per_page && context.sum.per_page.last_hour == 20", True),
+        ("context.approved", False),
+    ],
+)
+def test_what_a_client_has_called_before_is_known_to_policies(schema, call_of, condition, holds):
+    text = f'permit(principal, action == Action::"support-desk.tickets.list", resource) when {{ {condition} }};'
+
+    decision = decided(schema, text, replace(call_of(), history=HISTORY))
+
+    assert (decision.verdict is Verdict.ALLOW) == holds
+
+
+def test_sums_of_a_param_that_the_operation_does_not_have_are_no_error(schema, call_of):
+    text = f"{EVERYTHING} forbid(principal, action, resource) when {{ context.approved }};"
+    policy = f"""{text} forbid(principal, action == Action::"support-desk.tickets.list", resource)
+        when {{ context.sum.per_page.today > 1 }};"""
+
+    decision = decided(schema, policy, replace(call_of("tickets.get", {"ticket_id": 1}), history=HISTORY))
+
+    assert decision.verdict is Verdict.ALLOW
+
+
+def test_an_approval_is_known_to_policies(schema, call_of):
+    text = "permit(principal, action, resource) when { context.approved };"
+
+    assert decided(schema, text, replace(call_of(), is_approved=True)).verdict is Verdict.ALLOW

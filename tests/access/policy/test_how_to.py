@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 
 from gateway.access.policy.decision import DecidedSet
 from gateway.access.policy.language import checked
-from gateway.access.policy.model import PolicyCall, Verdict
+from gateway.access.policy.model import Counted, History, PolicyCall, Verdict
 from gateway.contract.policies import Surface
 from gateway.upstream.prepared import prepare
 from tests.access.policy.conftest import CLIENT, EVERYTHING, TARGET
@@ -21,6 +22,7 @@ LIST, GET = ("tickets.list", {}), ("tickets.get", {"ticket_id": 1})
 UPDATE = ("tickets.update", {"ticket_id": 1, "ticket": {"status": "solved"}})
 CREATE = ("tickets.create", {"ticket": {"subject": "Fire", "comment": {"body": "It burns"}}})
 MESSAGE = {"text": "Hello"}
+REFUNDED = History(sums={"amount": Counted(Decimal(0), Decimal(90_000))})
 #: heading → a call that is allowed, and one that is denied; a call: kind, operation, params and what differs
 CASES = {
     "Everything that scopes allow": (("support-desk", *UPDATE, {}), None),
@@ -42,6 +44,14 @@ CASES = {
         ("support-desk", *UPDATE, {"surface": Surface.MCP}),
     ),
     "Writes in working hours": (("support-desk", *CREATE, {}), ("support-desk", *CREATE, {"now": NIGHT})),
+    "Refunds above a daily sum need a person": (
+        ("stripe", "refunds.create", {"charge": "ch_1", "amount": 10_000}, {"history": REFUNDED}),
+        ("stripe", "refunds.create", {"charge": "ch_1", "amount": 10_001}, {"history": REFUNDED}),
+    ),
+    "A slow agent": (
+        ("support-desk", *LIST, {"history": History(calls=Counted(Decimal(499), Decimal(900)))}),
+        ("support-desk", *LIST, {"history": History(calls=Counted(Decimal(500), Decimal(500)))}),
+    ),
     "Messages only to some channels": (
         ("team-chat", "messages.create", {**MESSAGE, "channel": "C-SUPPORT"}, {}),
         ("team-chat", "messages.create", {**MESSAGE, "channel": "C-GENERAL"}, {}),
@@ -76,4 +86,4 @@ def test_a_policy_of_the_document_allows_and_denies_what_its_heading_says(catalo
 
     assert decision_of(catalog, schema, POLICIES[heading], *allowed).verdict is Verdict.ALLOW
     if denied is not None:
-        assert decision_of(catalog, schema, POLICIES[heading], *denied).verdict is Verdict.DENY
+        assert decision_of(catalog, schema, POLICIES[heading], *denied).verdict is not Verdict.ALLOW
