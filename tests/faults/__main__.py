@@ -15,6 +15,7 @@ from typing import Any
 
 from tests.faults import (
     agents,
+    approvals,
     batches,
     event_storm,
     exports,
@@ -38,6 +39,12 @@ updates as tasks of the Model Context Protocol, and create tickets between them,
 _ROLLING = """## Rolling restart
 
 `python -m tests.faults.rolling`: two front ends and two workers are stopped and started again one after the other.
+"""
+_APPROVALS = """## Approvals
+
+`python -m tests.faults.approvals`: every create waits for an approval, of which a third are denied, while everything is
+struck. Lost is a job without an end or an approved one that was given up, doubled a ticket that was created twice,
+untrue a ticket without an approval before it, or an end that the application denies.
 """
 _BATCHES = """## Batches
 
@@ -90,6 +97,7 @@ is missing without a word or deleted though it exists, or an error of the gatewa
 #: name → the head of its section, and the function that runs it
 _OTHERS: Mapping[str, tuple[str, Callable[[], Coroutine[Any, Any, Any]]]] = {
     "agents": (_AGENTS, lambda: agents.agents(agents.TASKS, agents.KILLS)),
+    "approvals": (_APPROVALS, lambda: approvals.approval_storm(approvals.APPROVALS, approvals.FAULTS)),
     "batches": (_BATCHES, lambda: batches.batch_storm(batches.BATCHES, batches.OPERATIONS, batches.FAULTS)),
     "exports": (_EXPORTS, lambda: exports.export_storm(exports.EXPORTS, exports.RECORDS, exports.FAULTS)),
     "long_operations": (

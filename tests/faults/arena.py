@@ -7,9 +7,11 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
+from gateway.access.identity.store import IdentityStore
+from gateway.foundation.db.pool import Database
 from tests.faults.upstream import Upstream
 from tests.harness.caller import Api, ConnectorApi
-from tests.harness.clients import NewClient, new_client_in
+from tests.harness.clients import NewClient, new_client, new_client_in
 from tests.harness.deployment import Deployment
 from tests.harness.processes import Program
 from tests.harness.stores import Stores, own_stores
@@ -29,11 +31,16 @@ class Arena(Deployment):
         return f"http://{front_end.command[-1]}"
 
     @asynccontextmanager
-    async def api(self, front_end: Program | None = None) -> AsyncIterator[Api]:
-        """A caller for the client, at this front end or the first one."""
-        url = self.url_of(front_end or self.front_ends[0])
-        async with Api.of(url, self.api_client.id, self.api_client.secret) as api:
+    async def api(self, front_end: Program | None = None, client: NewClient | None = None) -> AsyncIterator[Api]:
+        """A caller for the client, or for another one, at this front end or the first one."""
+        url, client = self.url_of(front_end or self.front_ends[0]), client or self.api_client
+        async with Api.of(url, client.id, client.secret) as api:
             yield api
+
+    async def colleague(self) -> NewClient:
+        """Another client of the same organization."""
+        async with Database.open(self.stores.postgres.url, size=1) as database:
+            return await new_client(IdentityStore(database), self.api_client.organization_id)
 
     @asynccontextmanager
     async def desk(self, front_end: Program | None = None) -> AsyncIterator[ConnectorApi]:

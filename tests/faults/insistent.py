@@ -11,6 +11,7 @@ import aiohttp
 
 from tests.faults.arena import Arena
 from tests.harness.caller import Answer, Api, UnexpectedStatus
+from tests.harness.clients import NewClient
 
 #: seconds after which a request is repeated, and in which every job ends
 _REQUEST_TIMEOUT, _PATIENCE = 20.0, 300.0
@@ -21,10 +22,12 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class InsistentClient:
-    """Calls for the arena's client."""
+    """Calls for a client of the arena."""
 
     gateway: Arena
     random: random.Random
+    #: None for the arena's own
+    client: NewClient | None = None
 
     async def insist(self, call: Callable[[Api], Awaitable[T]], patience: float = _PATIENCE) -> T:
         """The result of the first call that succeeds; raises TimeoutError."""
@@ -33,7 +36,7 @@ class InsistentClient:
             try:
                 async with (
                     asyncio.timeout(_REQUEST_TIMEOUT),
-                    self.gateway.api(self.random.choice(self.gateway.front_ends)) as api,
+                    self.gateway.api(self.random.choice(self.gateway.front_ends), self.client) as api,
                 ):
                     return await call(api)
             except _TRANSIENT as error:

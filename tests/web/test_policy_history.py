@@ -7,6 +7,8 @@ from uuid import UUID
 
 import pytest
 
+from gateway.access.policy.history import PRUNE_HISTORY
+from gateway.foundation.db.pruning import prune
 from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.in_process import FrontEnd
 from tests.web.test_policies import EVERYTHING, UPDATE, put, run_jobs
@@ -15,6 +17,7 @@ TWO_WRITES = f'{EVERYTHING} @id("two") forbid(principal, action, resource) when 
 THIRD_ASKS = f"""{EVERYTHING} @approval("The third write of a day needs a person.")
     forbid(principal, action in [Action::"write", Action::"idempotent"], resource)
     when {{ context.writes.today >= 2 }};"""
+_ROWS = "SELECT count(*) FROM policy_history WHERE organization_id = $1"
 ASYNC = {"Prefer": "respond-async"}
 
 
@@ -125,3 +128,20 @@ async def test_the_sum_of_a_param_is_counted(writer: Writer):
     answers = [(await stripe.send("refunds", "create", refund)).status for refund in refunds]
 
     assert [status == 403 for status in answers] == [False, True, False]
+
+
+async def test_counts_are_forgotten_after_a_day(writer: Writer):
+    database = writer.front.services.database
+    await put(writer.admin, TWO_WRITES)
+    await writer.update()
+    async with database.system() as connection:
+        await connection.execute("UPDATE policy_history SET minute = minute - interval '24 hours'")
+        await prune(database, PRUNE_HISTORY)
+        kept = await connection.fetchval(_ROWS, writer.organization_id)
+        await connection.execute("UPDATE policy_history SET minute = minute - interval '2 hours'")
+    await prune(database, PRUNE_HISTORY)
+    async with database.system() as connection:
+        left = await connection.fetchval(_ROWS, writer.organization_id)
+
+    assert (kept, left) == (2, 0)
+    assert [(await writer.update()).status for _ in range(3)] == [200, 200, 403]

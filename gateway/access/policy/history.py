@@ -33,9 +33,13 @@ _READ = """
     GROUP BY name
 """
 PRUNE_HISTORY = """
-    DELETE FROM policy_history WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM policy_history WHERE minute < now() - interval '25 hours' LIMIT 10000
-    ))
+    WITH old AS (
+        SELECT organization_id, client_id, minute, name FROM policy_history
+        WHERE minute < now() - interval '25 hours' LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM policy_history AS counted USING old
+    WHERE (counted.organization_id, counted.client_id, counted.minute, counted.name)
+        = (old.organization_id, old.client_id, old.minute, old.name)
 """
 
 
