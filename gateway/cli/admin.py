@@ -124,7 +124,7 @@ def disable_organization(organization_id: UUID) -> None:
 @click.option(
     "--scope",
     "scopes",
-    type=click.Choice(["read", "write", "admin", "approve"]),
+    type=click.Choice(["read", "write", "admin", "approve", "delegate"]),
     multiple=True,
     default=("read", "write"),
     show_default=True,
@@ -230,7 +230,7 @@ def disable_client(client_id: UUID) -> None:
 @click.option(
     "--scope",
     "scopes",
-    type=click.Choice(["read", "write", "admin", "approve"]),
+    type=click.Choice(["read", "write", "admin", "approve", "delegate"]),
     multiple=True,
     default=("read",),
     show_default=True,

@@ -24,6 +24,7 @@ from gateway.client.policies import Policies
 from gateway.client.retries import RetryPolicy
 from gateway.client.schedules import Schedules
 from gateway.client.session import ApiRequest, ApiResponse, Session
+from gateway.client.sessions import PersonSessions
 from gateway.client.settings import ClientSettings, client_settings
 from gateway.client.tools import Tool, runner
 from gateway.client.uploads import send_file
@@ -83,6 +84,7 @@ class Gateway:
         self.policies = Policies(self._session)
         self.approvals = ApprovalRequests(self._session)
         self.budgets = Budgets(self._session)
+        self.sessions = PersonSessions(self._session)
         self.hooks = Hooks(self._session, self.connectors)
 
     async def __aenter__(self) -> Self:

@@ -22,6 +22,7 @@ from gateway.client.logs import Logs
 from gateway.client.policies import Policies
 from gateway.client.retries import RetryPolicy
 from gateway.client.schedules import Schedules
+from gateway.client.sessions import PersonSessions
 from gateway.client.tools import Tool
 from gateway.client.webhooks import Webhooks
 from gateway.contract.answers import Answer
@@ -51,6 +52,7 @@ from gateway.contract.kinds import OperationMatches
 from gateway.contract.oauth import AppView, FlowView
 from gateway.contract.policies import CheckedCaseView, PolicyView, StoredPolicyView
 from gateway.contract.schedules import ScheduleView
+from gateway.contract.sessions import OpenedSessionView, SessionView
 from gateway.foundation.aio.synchronous import LoopThread, Synchronous
 from gateway.foundation.saving.save import Downloaded, Progress
 
@@ -526,6 +528,57 @@ class SyncBudgets(Synchronous[Budgets]):
         return self._loop.run(self._target.delete(name))
 
 
+class SyncPersonSessions(Synchronous[PersonSessions]):
+    """The sessions in which the client acts for people."""
+
+    def open(
+        self,
+        *,
+        subject: str | None = None,
+        person_id: str | None = None,
+        email: str | None = None,
+        name: str | None = None,
+        workspace_name: str | None = None,
+        connectors: Sequence[str] | None = None,
+        allow: Sequence[str] | None = None,
+        deny: Sequence[str] | None = None,
+        effects: Sequence[str] | None = None,
+        budget: Mapping[str, Any] | None = None,
+        expires_in: int | None = None,
+    ) -> OpenedSessionView:
+        """Open a session for a user of your product, by your own id of the user, or for an employee by the person's id.
+
+        Give its `token` or its `mcp_url` with the token to the person's agent, and send the person to `connect_url` to
+        connect an application. `allow` and `deny` are patterns `application.entity.action` with `*`; `budget` has
+        `per` and limits.
+
+        Raises InvalidParams with all faults, and Forbidden for a person for whom the client may not act.
+        """
+        return self._loop.run(
+            self._target.open(
+                subject=subject,
+                person_id=person_id,
+                email=email,
+                name=name,
+                workspace_name=workspace_name,
+                connectors=connectors,
+                allow=allow,
+                deny=deny,
+                effects=effects,
+                budget=budget,
+                expires_in=expires_in,
+            )
+        )
+
+    def list(self) -> list[SessionView]:
+        """The newest 1,000 open sessions, the newest first."""
+        return self._loop.run(self._target.list())
+
+    def end(self, session_id: str) -> None:
+        """End a session with those that were opened in it; raises NotFound."""
+        return self._loop.run(self._target.end(session_id))
+
+
 class SyncSchedules(Synchronous[Schedules]):
     """The schedules of the organization."""
 
@@ -734,6 +787,7 @@ class SyncGateway(Synchronous[Gateway]):
         self.policies = SyncPolicies(self._target.policies, loop)
         self.approvals = SyncApprovalRequests(self._target.approvals, loop)
         self.budgets = SyncBudgets(self._target.budgets, loop)
+        self.sessions = SyncPersonSessions(self._target.sessions, loop)
         self.hooks = SyncHooks(self._target.hooks, loop)
 
     def __enter__(self) -> Self:

@@ -2,7 +2,7 @@
 its person if they are personal.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -16,6 +16,9 @@ from gateway.connectors.views import as_served
 from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
 from gateway.errors import FieldError, InsufficientScope, InvalidParams
 from gateway.kinds.catalog import Catalog
+
+#: the workspace of new connectors of an organization that has none, or several
+_WORKSPACE = "default"
 
 
 class ConnectorAccess:
@@ -44,6 +47,8 @@ class ConnectorAccess:
         Raises InvalidParams, and InsufficientScope unless the caller is an administrator or the person is a user of the
         caller's product.
         """
+        if caller.session is not None:
+            return caller.person_id  # a session connects for its person only
         person_id = caller.person_id if owner == "me" else id_of(owner)
         if owner is None or (person_id is not None and person_id == caller.person_id):
             return person_id
@@ -60,6 +65,16 @@ class ConnectorAccess:
             )
         return person.client_id
 
+    async def default_workspace(self, caller: Caller) -> str | None:
+        """The workspace of new connectors of a caller that names none: one that the client may use, or the
+        organization's only one; None for a client that may use none.
+        """
+        allowed = caller.client.workspaces
+        if allowed is not None:
+            return min(allowed) if allowed else None
+        workspaces = await self.workspaces(caller, limit=2)
+        return workspaces[0].name if len(workspaces) == 1 else _WORKSPACE
+
     async def find(
         self,
         caller: Caller,
@@ -73,8 +88,10 @@ class ConnectorAccess:
 
         With `with_personal` those of other people too, for administrators.
         """
+        selection = selection or ConnectorSelection()
         visible = replace(
-            selection or ConnectorSelection(),
+            selection,
+            ids=_within_session(caller, selection.ids),
             workspaces=caller.client.workspaces,
             person_id=caller.person_id,
             with_personal=with_personal and Scope.ADMIN in caller.client.scopes,
@@ -88,7 +105,7 @@ class ConnectorAccess:
         records = await self._store.latest_of_each_kind(
             caller.organization_id, limit, caller.client.workspaces, caller.person_id
         )
-        return [as_served(record, self._catalog) for record in records]
+        return [as_served(record, self._catalog) for record in records if caller.reaches(record.id)]
 
     async def count(self, caller: Caller) -> dict[ConnectorStatus, int]:
         """The number of the caller's connectors by status."""
@@ -104,6 +121,14 @@ class ConnectorAccess:
         return await self._identity.workspaces(
             caller.organization_id, name_contains, after, limit, own, caller.person_id
         )
+
+
+def _within_session(caller: Caller, ids: Collection[UUID] | None) -> Collection[UUID] | None:
+    """The selected connectors that the caller's session may use; None for all."""
+    reached = None if caller.session is None else caller.session.connectors
+    if reached is None or ids is None:
+        return ids if reached is None else reached
+    return set(ids) & set(reached)
 
 
 def _owner_fault(reason: str) -> InvalidParams:

@@ -46,6 +46,8 @@ class ConnectorRecord:
     def require_listed(self, caller: Caller) -> None:
         """Raise NotFound unless the caller may use the connector, or disable and delete it as an administrator."""
         caller.require_workspace(self.workspace_name, "connector")
+        if not caller.reaches(self.id):
+            raise NotFound("there is no such connector")
         if not caller.owns(self.owner_id) and Scope.ADMIN not in caller.client.scopes:
             raise NotFound("there is no such connector")
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Struct
 
-from gateway.contract.members import ID, Id, NamedActorView, PageOf, Time, Url, member
+from gateway.contract.members import ID, ActorSessionView, Id, NamedActorView, PageOf, Time, Url, member
 
 _PAGE = f"https://gateway.example.com/console/approvals/{ID}"
 
@@ -32,10 +32,11 @@ class JobApprovalView(Struct, frozen=True, kw_only=True):
 
 
 class RequesterView(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who asks: a client, or a person."""
+    """Who asks: a client, a person, or in a session a client for a person."""
 
     client: Annotated[NamedActorView | None, member("The client that asks.")] = None
-    person: Annotated[NamedActorView | None, member("The person who asks.")] = None
+    person: Annotated[NamedActorView | None, member("The person who asks, or for whom the client asks.")] = None
+    session: Annotated[ActorSessionView | None, member("The session in which the client asks for the person.")] = None
 
 
 class ApprovalRequestView(Struct, frozen=True, kw_only=True):

@@ -33,12 +33,9 @@ class BudgetSpendingView(Struct, frozen=True, kw_only=True):
     sum: Annotated[float, member("The sum of the param.", 1250)]
 
 
-class NewBudget(Struct, frozen=True, kw_only=True):
-    """What a budget allows, and to whom: a client, a person, a workspace, or the whole organization."""
+class BudgetLimits(Struct, frozen=True, kw_only=True):
+    """What a budget allows."""
 
-    client_id: Annotated[Id | None, member("The client whose calls count.")] = None
-    person_id: Annotated[Id | None, member("The person whose calls count, by whichever client.")] = None
-    workspace_name: Annotated[str | None, member("The workspace whose connectors count.", "acme")] = None
     per: Annotated[BudgetPeriod, member("The period after which the budget is whole again.")]
     calls: Annotated[int | None, member("Maximum calls.", 1000)] = None
     writes: Annotated[int | None, member("Maximum writes.", 50)] = None
@@ -46,6 +43,14 @@ class NewBudget(Struct, frozen=True, kw_only=True):
         int | None, member("Records after which no further call is made; the last one may exceed it.", 10000)
     ] = None
     sum: Annotated[BudgetSum | None, member("Maximum sum of a param.")] = None
+
+
+class NewBudget(BudgetLimits, frozen=True, kw_only=True):
+    """What a budget allows, and to whom: a client, a person, a workspace, or the whole organization."""
+
+    client_id: Annotated[Id | None, member("The client whose calls count, also those for people.")] = None
+    person_id: Annotated[Id | None, member("The person whose calls count, by whichever client.")] = None
+    workspace_name: Annotated[str | None, member("The workspace whose connectors count.", "acme")] = None
 
 
 class BudgetView(NewBudget, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from gateway.contract.members import TIME, Id, ListOf, NamedActorView, PageOf, Time, member
+from gateway.contract.members import TIME, ActorSessionView, Id, ListOf, NamedActorView, PageOf, Time, member
 
 
 class ClientView(Struct, frozen=True, kw_only=True):
@@ -16,12 +16,15 @@ class ClientView(Struct, frozen=True, kw_only=True):
     id: Annotated[Id, member("The client's id.")]
     name: Annotated[str, member("The client's name.", "agent")]
     is_person: Annotated[bool, member("Whether it is a person who signs in and has no secret.", False)]
-    scopes: Annotated[list[str], member("`read`, `write` or `admin`.", ["read", "write"])]
+    scopes: Annotated[list[str], member("`read`, `write`, `admin`, `approve` or `delegate`.", ["read", "write"])]
     redirect_urls: Annotated[
         list[str], member("The redirect URLs of its consents.", ["https://app.example.com/connected"])
     ]
     callback_urls: Annotated[
         list[str], member("The URLs that `callback_url` of its calls may name.", ["https://app.example.com/jobs"])
+    ]
+    delegate_for: Annotated[
+        list[str], member("The groups for whose members it may open sessions, with the scope `delegate`.", [])
     ]
     created_at: Annotated[Time | None, member("When the client was created.", TIME)]
     disabled_at: Annotated[Time | None, member("When the client was disabled.")]
@@ -41,12 +44,13 @@ class ClientList(ListOf[ClientView], frozen=True):
 
 
 class ActorView(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Who acted: a client or a person."""
+    """Who acted: a client, a person, or in a session a client for a person."""
 
-    id: Annotated[Id, member("The id of the client or the person.")]
+    id: Annotated[Id, member("The id of the person, else of the client.")]
     name: Annotated[str | None, member("The name; null if it is unknown.", "agent")]
-    client: Annotated[NamedActorView | None, member("The client, if a client acted.")] = None
-    person: Annotated[NamedActorView | None, member("The person, if a person acted.")] = None
+    client: Annotated[NamedActorView | None, member("The client that acted.")] = None
+    person: Annotated[NamedActorView | None, member("The person who acted, or for whom the client acted.")] = None
+    session: Annotated[ActorSessionView | None, member("The session in which the client acted for the person.")] = None
 
 
 class AuditKeyView(Struct, frozen=True, kw_only=True):

@@ -47,3 +47,9 @@ class NamedActorView(Struct, frozen=True, kw_only=True):
 
     id: Annotated[Id, member("The id.")]
     name: Annotated[str | None, member("The name; null if it is unknown.", "agent")]
+
+
+class ActorSessionView(Struct, frozen=True):
+    """A session."""
+
+    id: Annotated[Id, member("The session's id.")]

@@ -65,7 +65,12 @@ class JobAccess:
         self, caller: Caller, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
     ) -> Sequence[JobSummary]:
         """Jobs that match, newest first."""
-        narrowed = replace(filter_, workspaces=caller.client.workspaces, person_id=caller.person_id)
+        narrowed = replace(
+            filter_,
+            workspaces=caller.client.workspaces,
+            person_id=caller.person_id,
+            session_id=None if caller.session is None else caller.session.id,
+        )
         return await self._store.find(caller.organization_id, narrowed, before, limit)
 
     async def ended(self, caller: Caller, since: datetime) -> EndedJobs:
@@ -102,6 +107,7 @@ class JobAccess:
 
 
 def _seen(caller: Caller, job: JobSummary) -> JobSummary:
-    if not (caller.sees(job.workspace_name) and caller.owns(job.owner_id)):
+    is_of_session = caller.session is None or (job.session is not None and job.session.id == caller.session.id)
+    if not (caller.sees(job.workspace_name) and caller.owns(job.owner_id) and is_of_session):
         raise NotFound("there is no such job")
     return job

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import msgspec
 
+from gateway.access.identity.model import Session
 from gateway.contract.jobs import FINAL, JobStatus
 from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
@@ -30,6 +31,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     id: UUID
     organization_id: UUID
     client_id: UUID | None = None
+    #: the session in which it was requested
+    session: Session | None = None
     connector_id: UUID | None = None
     workspace_name: str | None = None
     task: str = OPERATION_TASK
@@ -110,6 +113,8 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True):
     is_counted: bool = True
     #: its latest approval: `{id, status, reason, expires_at}`
     approval: dict[str, Any] | None = None
+    #: the session in which it was requested
+    session: Session | None = None
 
     @property
     def is_done(self) -> bool:
@@ -148,7 +153,11 @@ class StoredJob(JobSummary, frozen=True, kw_only=True):
 
 
 #: columns that are selected by an expression
-_READ_AS = {"labels": "jobs.labels::text AS labels", "is_stored": "jobs.result IS NOT NULL AS is_stored"}
+_READ_AS = {
+    "labels": "jobs.labels::text AS labels",
+    "is_stored": "jobs.result IS NOT NULL AS is_stored",
+    "session": "jobs.session::text AS session",
+}
 #: the PostgreSQL types of a `NewJob`'s members
 _TYPES = {
     UUID: "uuid",
@@ -159,6 +168,7 @@ _TYPES = {
     Surface: "text",
     Mapping[str, Any]: "text",
     Mapping[str, str]: "jsonb",
+    Session: "jsonb",
 }
 
 
@@ -195,6 +205,7 @@ def _inserted_row(new: NewJob, sealing: JobSealing) -> tuple[Any, ...]:
     members["params"] = sealing.seal_document(key, "params", new.params)
     members["selection"] = json.dumps(dict(new.selection))
     members["labels"] = json.dumps(dict(new.labels))
+    members["session"] = None if new.session is None else msgspec.json.encode(new.session).decode()
     members["key_id"], members["wrapped_key"] = key.key_id, key.wrapped_key
     return tuple(members.values())
 
@@ -231,6 +242,8 @@ def _members(row: Any) -> dict[str, Any]:
     members["labels"] = json.loads(members["labels"])
     for name in ("error", "approval"):
         members[name] = None if members[name] is None else json.loads(members[name])
+    if members["session"] is not None:
+        members["session"] = msgspec.json.decode(members["session"], type=Session)
     members["effect"] = Effect(members["effect"])
     members["surface"] = Surface(members["surface"])
     members["status"] = JobStatus(members["status"])
@@ -298,6 +311,8 @@ class JobFilter:
     workspaces: Collection[str] | None = None
     #: the caller's person; jobs of other people's connectors are left out
     person_id: UUID | None = None
+    #: the caller's session, which has its own jobs only
+    session_id: UUID | None = None
     entity: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None

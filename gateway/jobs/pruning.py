@@ -58,6 +58,13 @@ _EXPIRED_TOKENS = """
     )
     DELETE FROM tokens USING expired WHERE tokens.hash = expired.hash
 """
+_EXPIRED_SESSIONS = """
+    WITH expired AS (
+        SELECT id FROM person_sessions WHERE expires_at < now() - interval '7 days'
+        ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM person_sessions USING expired WHERE person_sessions.id = expired.id
+"""
 _LOST_WORKERS = """
     WITH gone AS (
         SELECT id FROM workers WHERE seen_at < now() - interval '1 hour' LIMIT $1 FOR UPDATE SKIP LOCKED
@@ -81,6 +88,7 @@ _STATEMENTS = (
     _BATCH_INPUTS,
     _EXPIRED_KEYS,
     _EXPIRED_TOKENS,
+    _EXPIRED_SESSIONS,
     _LOST_WORKERS,
     _ENDED_HOLDS,
     _ENDED_PAUSES,

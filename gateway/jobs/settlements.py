@@ -10,7 +10,7 @@ from gateway.jobs.model import OPERATION_TASK, JobSummary, NewJob
 SETTLED = """
     jobs.id, jobs.organization_id, jobs.client_id, jobs.connector_id, jobs.kind, jobs.task, jobs.entity, jobs.action,
     jobs.target, jobs.status, jobs.error, jobs.request_id, jobs.is_inline, jobs.effect, jobs.created_at,
-    jobs.finished_at
+    jobs.finished_at, jobs.session, jobs.session_id
 """
 #: task → the name of its acceptance and of its end; other jobs have that of their operation
 _NAMES = {
@@ -39,10 +39,11 @@ def settling(jobs: str, *, outcome: str = _CODE) -> str:
     """
     return f"""
         INSERT INTO audit (organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent,
-                           request_id, took_ms, entry_kind, call_id)
+                           request_id, took_ms, entry_kind, call_id, acting_client, session_id)
         SELECT ended.organization_id, now(), client_id, ended.connector_id, ended.kind,
                CASE task {_NAMED} ELSE COALESCE(entity || '.' || action, task) END, ended.target, begun.changed,
-               {outcome}, begun.intent, ended.request_id, {_TOOK}, 'settlement', ended.id
+               {outcome}, begun.intent, ended.request_id, {_TOOK}, 'settlement', ended.id,
+               (ended.session ->> 'client_id')::uuid, ended.session_id
         FROM {jobs} AS ended LEFT JOIN audit AS begun ON begun.call_id = ended.id AND begun.entry_kind = 'intent'
         WHERE client_id IS NOT NULL AND finished_at IS NOT NULL AND (effect <> 'read' OR task <> '{OPERATION_TASK}')
         {ONCE}

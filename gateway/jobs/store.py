@@ -288,6 +288,7 @@ class JobStore:
         where = Where()
         where.add("organization_id = {} AND NOT is_inline", organization_id)
         where.require(OWNED, filter_.person_id)
+        where.add("session_id = {}", filter_.session_id)
         where.add("connector_id = {}", filter_.connector_id)
         where.add("workspace_name = {}", filter_.workspace_name)
         where.add("workspace_name = ANY ({}::text[])", filter_.workspaces)

@@ -72,6 +72,7 @@ class PreparedExecution(msgspec.Struct, frozen=True, kw_only=True):
             id=uuid4(),
             organization_id=record.organization_id,
             client_id=self.caller.client.id,
+            session=self.caller.session,
             connector_id=record.id,
             workspace_name=record.workspace_name,
             kind=record.kind,

@@ -64,6 +64,7 @@ class JobControl:
             id=uuid4(),
             organization_id=job.organization_id,
             client_id=caller.client_id,
+            session=caller.session,
             connector_id=job.connector_id,
             workspace_name=job.workspace_name,
             task=job.task,

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
+from gateway.access.identity.model import Session
 from gateway.access.policy.model import Decision, PolicyCall, Target, Verdict
 from gateway.access.policy.paths import covers, first_redacted, first_telling
 from gateway.access.policy.point import PolicyPoint
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
-from gateway.errors import DeniedByPolicy
+from gateway.errors import DeniedByPolicy, InsufficientScope
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.operations.searches import prepared_search
@@ -30,6 +31,9 @@ class Acting(Protocol):
     @property
     def client_id(self) -> UUID | None: ...
 
+    @property
+    def session(self) -> Session | None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class Permission:
@@ -38,15 +42,20 @@ class Permission:
     point: PolicyPoint
 
     async def is_needed(self, acting: Acting) -> bool:
-        """Whether the organization has policies that decide."""
-        return (await self.point.sets(acting.organization_id)).enforced is not None
+        """Whether the organization has policies that decide, or a session does."""
+        return acting.session is not None or (await self.point.sets(acting.organization_id)).enforced is not None
 
     async def is_possible(self, acting: Acting, record: ConnectorRecord, kind: Kind, entity: str, action: str) -> bool:
         """Whether some call of an operation is allowed: false if it is denied whatever its params are."""
+        calls = [
+            call
+            for call in _calls_of(acting, record, kind, entity, action)
+            if _is_in_session(acting, record, entity, action, call.effect)
+        ]
         enforced = (await self.point.sets(acting.organization_id)).enforced
         if enforced is None:
-            return True
-        decisions = [enforced.always(call) for call in _calls_of(acting, record, kind, entity, action)]
+            return bool(calls)
+        decisions = [enforced.always(call) for call in calls]
         return any(decision is None or decision.verdict is not Verdict.DENY for decision in decisions)
 
     async def require_possible(
@@ -77,6 +86,7 @@ class Permission:
         params name a member that is redacted, because its answer could tell the value.
         """
         operation = call.operation
+        _require_in_session(acting, record, operation.entity_id, operation.action_id, call.effect)
         decision = await self.point.require(
             acting.organization_id,
             PolicyCall(
@@ -113,6 +123,7 @@ class Permission:
 
         `used` are the paths by which the search filters and sorts; it is denied if one of them is redacted.
         """
+        _require_in_session(acting, record, entity, SEARCH_ACTION, Effect.READ)
         decision = await self.point.require(
             acting.organization_id,
             PolicyCall(
@@ -170,6 +181,23 @@ def _calls_of(acting: Acting, record: ConnectorRecord, kind: Kind, entity: str, 
             surface=Surface.HTTP,
             operation=operation,
         )
+
+
+def _is_in_session(acting: Acting, record: ConnectorRecord, entity: str, action: str, effect: Effect) -> bool:
+    """Whether the session allows an operation; true without a session."""
+    session = acting.session
+    return session is None or (
+        session.reaches(record.id) and session.allows(f"{record.kind}.{entity}.{action}", effect)
+    )
+
+
+def _require_in_session(acting: Acting, record: ConnectorRecord, entity: str, action: str, effect: Effect) -> None:
+    if not _is_in_session(acting, record, entity, action, effect):
+        raise InsufficientScope(f"the session does not allow {entity}.{action}, whose effect is {effect}")
+
+
+def _acting_client(acting: Acting) -> UUID | None:
+    return None if acting.session is None else acting.session.client_id
 
 
 def require_visible(decision: Decision, paths: Iterable[str]) -> None:

@@ -30,6 +30,7 @@ class _Recipient:
 
     organization_id: UUID
     client_id: UUID
+    session: None = None
 
 
 @dataclass(frozen=True, slots=True)

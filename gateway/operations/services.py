@@ -4,8 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from gateway.access.budgets.store import BudgetStore
 from gateway.access.identity.directory import Directory
 from gateway.access.identity.people import People
+from gateway.access.identity.sessions import SessionStore
 from gateway.access.identity.store import IdentityStore
 from gateway.access.services import LogServices, PolicyServices
 from gateway.connectors.services import ConnectorServices
@@ -23,6 +25,7 @@ from gateway.operations.approvals.store import ApprovalStore
 from gateway.operations.batches.inputs import BatchInputs
 from gateway.operations.batches.service import Batches
 from gateway.operations.copy_search import CopySearch
+from gateway.operations.delegation import Delegation
 from gateway.operations.deletion import Deletion
 from gateway.operations.execution import Execution
 from gateway.operations.exports.service import Exports
@@ -58,6 +61,7 @@ class OperationServices:
     exports: Exports
     uploads: Uploads
     deletion: Deletion
+    delegation: Delegation
     job_control: JobControl
     schedules: ScheduleService
     due_runs: DueRuns
@@ -105,6 +109,8 @@ async def open_operations(
     )
     inputs = BatchInputs(database, jobs.sealing)
     schedule_store = ScheduleStore(database, vault)
+    people = People(database, identity)
+    directory = Directory(audit, people, identity)
     try:
         yield OperationServices(
             permission=permission,
@@ -154,13 +160,26 @@ async def open_operations(
                 connectors=connectors.store,
                 access=connectors.access,
                 identity=identity,
-                directory=Directory(audit, People(database, identity), identity),
+                directory=directory,
                 jobs=jobs.store,
                 job_removal=JobRemoval(database, settings.job_retention, jobs.sealing),
                 files=jobs.files,
                 authorizers=connectors.oauth.authorizers,
                 wakeup=jobs.wakeup,
                 request_log=logs.requests,
+            ),
+            delegation=Delegation(
+                audit=audit,
+                database=database,
+                catalog=catalog,
+                identity=identity,
+                people=people,
+                directory=directory,
+                sessions=SessionStore(database),
+                budgets=BudgetStore(database),
+                connectors=connectors.access,
+                links=connectors.links,
+                base_url=settings.base_url,
             ),
             job_control=JobControl(audit, resolver, jobs.store, jobs.acceptance),
             schedules=ScheduleService(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
-from gateway.access.budgets.model import Use
+from gateway.access.budgets.model import Use, budgets_of
 from gateway.access.budgets.point import BudgetPoint
 from gateway.access.policy.point import PolicyPoint
 from gateway.connectors.model import ConnectorRecord
@@ -75,6 +75,8 @@ class Spending:
         """A call that was taken when its job was accepted, for the records that it returns."""
         use = Use(
             client_id=acting.client_id,
+            acting_client_id=None if acting.session is None else acting.session.client_id,
+            budgets=budgets_of(acting.session),
             workspace_name=record.workspace_name,
             operation=f"{record.kind}.{operation}",
             params=params,

@@ -79,6 +79,8 @@ class Route:
     sends: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     #: the scope that the client needs; None if no data of the organization is read, or if the handler checks the scope
     scope: Scope | None = None
+    #: whether a client may call it in a session for a person
+    in_session: bool = False
     #: the name in the audit log; None if the route changes nothing
     audit: str | None = None
     #: whether the route needs no token

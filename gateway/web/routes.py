@@ -29,6 +29,7 @@ from gateway.web.api import (
     policies,
     requests,
     schedules,
+    sessions,
     tokens,
     uploads,
     webhooks,
@@ -47,6 +48,7 @@ ROUTES: tuple[Route, ...] = (
             *(connectors, hooks, connect, tokens, oauth, discovery, operation_search, audit, requests, clients),
             *(
                 people,
+                sessions,
                 policies,
                 approvals,
                 budgets,

@@ -9,7 +9,7 @@ from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import hashed, new_secret
 from gateway.foundation.db.pool import Database
 
-EVERY_SCOPE = ("read", "write", "admin", "approve")
+EVERY_SCOPE = ("read", "write", "admin", "approve", "delegate")
 
 
 @dataclass(frozen=True)

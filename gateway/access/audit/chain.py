@@ -32,9 +32,10 @@ _MEMBERS = """
 # In the order of their transactions: an entry whose transaction is still open comes later, with all after it.
 _UNSEALED = f"""
     SELECT {_MEMBERS}, audit.xact::text AS xact, clients.name AS actor_name,
-           EXISTS (SELECT FROM people WHERE people.client_id = actor) AS is_person
+           EXISTS (SELECT FROM people WHERE people.client_id = actor) AS is_person,
+           audit.acting_client, acting.name AS acting_name, audit.session_id
     FROM audit_sealed JOIN audit ON (audit.xact, audit.id) > (audit_sealed.xact, audit_sealed.audit_id)
-    LEFT JOIN clients ON clients.id = actor
+    LEFT JOIN clients ON clients.id = actor LEFT JOIN clients AS acting ON acting.id = audit.acting_client
     WHERE audit.xact IS NOT NULL AND audit.xact < pg_snapshot_xmin(pg_current_snapshot())
     ORDER BY audit.xact, audit.id LIMIT $1
 """
@@ -129,10 +130,13 @@ class AuditChain:
 
     def _names(self, row: Any) -> dict[str, Any]:
         """The names of an entry as they are now."""
-        actor = {"id": str(row["actor"]), "name": row["actor_name"]}
+        actor = {"person" if row["is_person"] else "client": {"id": str(row["actor"]), "name": row["actor_name"]}}
+        if row["session_id"] is not None:
+            actor["client"] = {"id": str(row["acting_client"]), "name": row["acting_name"]}
+            actor["session"] = {"id": str(row["session_id"])}
         return {
             "application": None if row["kind"] is None else self._application_of(row["kind"]),
-            "actor": None if row["actor"] is None else {"person" if row["is_person"] else "client": actor},
+            "actor": None if row["actor"] is None else actor,
         }
 
     async def export(

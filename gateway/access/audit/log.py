@@ -49,7 +49,7 @@ _RECENT_ENTRIES, _RECENT_ROWS = 100_000, 1000
 _PRUNE = "SELECT gateway_prune_audit($1, $2)"
 _COLUMNS = """
     organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent, request_id, took_ms,
-    entry_kind, call_id
+    entry_kind, call_id, acting_client, session_id
 """
 #: how entries end that are inserted again because their commit was not confirmed
 ONCE = "ON CONFLICT (call_id, entry_kind) WHERE call_id IS NOT NULL DO NOTHING"
@@ -61,11 +61,12 @@ def inserting(rows: str, *, also_from: str = "") -> str:
         INSERT INTO audit ({_COLUMNS})
         SELECT entry.organization_id, to_timestamp(entry.at), entry.actor, entry.connector_id, entry.kind, entry.what,
                entry.target, entry.changed, entry.outcome, entry.intent, entry.request_id, entry.took_ms,
-               COALESCE(entry.entry_kind, 'event'), entry.call_id
+               COALESCE(entry.entry_kind, 'event'), entry.call_id,
+               entry.acting_client, entry.session_id
         FROM {also_from} json_to_recordset({rows}::json)
         AS entry (organization_id uuid, at float8, actor uuid, connector_id uuid, kind text, what text, target text,
                   changed text[], outcome text, intent text, request_id text, took_ms integer, entry_kind text,
-                  call_id uuid)
+                  call_id uuid, acting_client uuid, session_id uuid)
         {ONCE}
     """
 
@@ -75,9 +76,9 @@ INSERT_ENTRIES = inserting("$1")
 _ENTRIES_WHERE = """
     SELECT audit.id, at, actor, clients.name AS actor_name,
            EXISTS (SELECT FROM people WHERE people.client_id = actor) AS is_person,
-           connector_id, kind, what, target, changed,
+           acting_client, acting.name AS acting_name, session_id, connector_id, kind, what, target, changed,
            COALESCE(outcome, 'unknown') AS outcome, intent, request_id, took_ms
-    FROM audit LEFT JOIN clients ON clients.id = actor
+    FROM audit LEFT JOIN clients ON clients.id = actor LEFT JOIN clients AS acting ON acting.id = acting_client
     WHERE
 """
 # An intent is shown until its settlement is stored.
@@ -104,6 +105,9 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     what: str | None
     organization_id: UUID | None = None
     actor: UUID | None = None
+    #: the client that acted for the person in a session, and the session
+    acting_client: UUID | None = None
+    session_id: UUID | None = None
     connector_id: UUID | None = None
     #: the kind of that connector
     kind: str | None = None
@@ -127,6 +131,12 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     started: float = msgspec.field(default_factory=time.monotonic)
     #: whether another statement stores it
     is_stored: bool = False
+
+    def acted(self, actor: "Actor") -> None:
+        """Set who acted."""
+        self.organization_id, self.actor = actor.organization_id, actor.client_id
+        if actor.session is not None:
+            self.acting_client, self.session_id = actor.session.client_id, actor.session.id
 
     def end(self, outcome: str, request_id: str | None, took_ms: int) -> bool:
         """Complete the entry; false if it is stored already, or nothing was done for an organization."""
@@ -167,6 +177,16 @@ class _CountedCall(msgspec.Struct):
     took_ms: int | None
 
 
+class ActingSession(Protocol):
+    """The session in which a client acts for a person."""
+
+    @property
+    def id(self) -> UUID: ...
+
+    @property
+    def client_id(self) -> UUID: ...
+
+
 class Actor(Protocol):
     """The actor: a client acting for one organization."""
 
@@ -174,7 +194,10 @@ class Actor(Protocol):
     def organization_id(self) -> UUID: ...
 
     @property
-    def client_id(self) -> UUID: ...
+    def client_id(self) -> UUID | None: ...
+
+    @property
+    def session(self) -> ActingSession | None: ...
 
 
 class _RequestAudit(msgspec.Struct):
@@ -235,6 +258,9 @@ class StoredEntry:
     actor: UUID | None
     actor_name: str | None
     is_person: bool
+    acting_client: UUID | None
+    acting_name: str | None
+    session_id: UUID | None
     connector_id: UUID | None
     kind: str | None
     what: str
@@ -294,7 +320,7 @@ class Audit:
         offered, request.entry = request.entry, None
         entry = offered or Entry(what=what)
         entry.what, entry.intent, entry.request_id = what, intent, request.request_id
-        entry.organization_id, entry.actor = caller.organization_id, caller.client_id
+        entry.acted(caller)
         entry.connector_id, entry.target = connector_id or entry.connector_id, target or entry.target
         entry.changed = sorted(changed) if changed else None
         return _Recording(entry, None if offered else self.note)

@@ -7,7 +7,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from gateway.contract.budgets import BudgetPeriod
+from gateway.access.identity.model import Session
+from gateway.contract.budgets import BudgetLimits, BudgetPeriod
 
 _NOTHING = Decimal(0)
 #: the largest number of a param that is added; one that is larger exceeds every budget
@@ -31,7 +32,7 @@ class SpendingLimit:
 
     def covers(self, use: "Use") -> bool:
         """Whether a use counts."""
-        is_client = self.client_id is None or self.client_id == use.client_id
+        is_client = self.client_id is None or self.client_id in (use.client_id, use.acting_client_id)
         return is_client and self.workspace_name in (None, use.workspace_name)
 
     def cost_of(self, use: "Use") -> "Cost":
@@ -59,6 +60,10 @@ class Use:
     """A call that counts, the records that it returned, or with -1 calls one that was counted and not made."""
 
     client_id: UUID | None
+    #: the client that acts for the person in a session
+    acting_client_id: UUID | None = None
+    #: those of the session, which cover it in addition to the organization's
+    budgets: tuple[SpendingLimit, ...] = ()
     workspace_name: str | None
     #: `kind.entity.action`
     operation: str
@@ -96,6 +101,44 @@ class StoredBudget:
     spent: Spent
     created_at: datetime
     created_by: UUID | None
+
+
+def spending_limit(
+    name: str, limits: BudgetLimits, client_id: UUID | None = None, workspace_name: str | None = None
+) -> SpendingLimit:
+    """What is counted for a budget."""
+    limit = limits.sum
+    return SpendingLimit(
+        name=name,
+        per=limits.per,
+        client_id=client_id,
+        workspace_name=workspace_name,
+        calls=limits.calls,
+        writes=limits.writes,
+        records=limits.records,
+        sum_operation=None if limit is None else limit.operation,
+        sum_param=None if limit is None else limit.param,
+        sum_at_most=None if limit is None else Decimal(str(limit.at_most)),
+    )
+
+
+def budgets_of(session: Session | None) -> tuple[SpendingLimit, ...]:
+    """The budgets of a session, and of those in which it was opened."""
+    return () if session is None else tuple(spending_limit(each.name, each.limits) for each in session.budgets)
+
+
+def exceeding(inner: BudgetLimits, outer: BudgetLimits) -> str | None:
+    """The member in which a budget asks for more than one that covers it too; None if there is none."""
+    if inner.per is not outer.per:
+        return None
+    for name in ("calls", "writes", "records"):
+        most, asked = getattr(outer, name), getattr(inner, name)
+        if most is not None and asked is not None and asked > most:
+            return name
+    if inner.sum is None or outer.sum is None or inner.sum.at_most <= outer.sum.at_most:
+        return None
+    is_same = (inner.sum.operation, inner.sum.param) == (outer.sum.operation, outer.sum.param)
+    return "sum" if is_same else None
 
 
 def number_at(params: Mapping[str, Any], path: str) -> Decimal:

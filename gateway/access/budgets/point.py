@@ -27,7 +27,7 @@ class BudgetPoint:
 
         Raises BudgetSpent if one has too little, and takes nothing.
         """
-        budgets = await self._cache.get(organization_id)
+        budgets = [*await self._cache.get(organization_id), *use.budgets]
         costs = [(budget, budget.cost_of(use)) for budget in budgets if budget.covers(use)]
         if costs:
             await self._store.spend(organization_id, costs, _refuse)

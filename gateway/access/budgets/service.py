@@ -1,15 +1,14 @@
 """The use cases of administrators: store, read and delete budgets."""
 
-from decimal import Decimal
 from uuid import UUID
 
 from gateway.access.audit.log import Audit
-from gateway.access.budgets.model import SpendingLimit, StoredBudget
+from gateway.access.budgets.model import StoredBudget, spending_limit
 from gateway.access.budgets.point import BudgetPoint
 from gateway.access.budgets.store import BudgetStore
 from gateway.access.identity.model import Caller, Scope
 from gateway.access.names import require_name, require_possible
-from gateway.contract.budgets import BudgetList, BudgetSpendingView, BudgetSum, BudgetView, NewBudget
+from gateway.contract.budgets import BudgetLimits, BudgetList, BudgetSpendingView, BudgetSum, BudgetView, NewBudget
 from gateway.errors import FieldError, GatewayError, InvalidParams
 from gateway.kinds.catalog import Catalog
 
@@ -43,10 +42,11 @@ class BudgetService:
         with self._audit.record("budget.put", caller, target=name, changed=changed):
             _require(caller)
             require_name(name)
-            faults = [*_faults(new), *self._sum_faults(new.sum)]
+            faults = [*_owner_faults(new), *limit_faults(new, self._catalog)]
             if faults:
                 raise InvalidParams(faults=faults)
-            budget, is_person = _budget(name, new), new.person_id is not None
+            owner, is_person = new.client_id or new.person_id, new.person_id is not None
+            budget = spending_limit(name, new, None if owner is None else UUID(owner), new.workspace_name)
             stored = await self._store.put(caller.organization_id, budget, is_person, caller.client_id)
             self._forget(caller.organization_id)
         return _view(stored)
@@ -59,54 +59,42 @@ class BudgetService:
             await self._store.delete(caller.organization_id, name)
             self._forget(caller.organization_id)
 
-    def _sum_faults(self, limit: BudgetSum | None) -> list[FieldError]:
-        """A sum of an operation or a param that no kind has."""
-        if limit is None:
-            return []
-        kind, _, rest = limit.operation.partition(".")
-        entity, _, action = rest.partition(".")
-        try:
-            operation = self._catalog.served(kind).operation(entity, action)
-        except GatewayError as error:
-            return [FieldError("/sum/operation", "sum.operation", "unknown", f"sum.operation: {error.detail}")]
-        first = limit.param.partition(".")[0]
-        if first not in operation.schema.get("properties", {}):
-            message = f"sum.param: {limit.operation} has no param {first!r}"
-            return [FieldError("/sum/param", "sum.param", "unknown", message)]
-        return []
-
     def _forget(self, organization_id: UUID) -> None:
         """The caller's next call counts by the change, even before this process is notified."""
         self._point.on_notify(str(organization_id))
 
 
-def _faults(new: NewBudget) -> list[FieldError]:
-    """Several owners, or no limit."""
+def _owner_faults(new: NewBudget) -> list[FieldError]:
+    """Several owners."""
     owners = [each for each in _OWNERS if getattr(new, each) is not None]
+    if len(owners) <= 1:
+        return []
+    message = f"{' and '.join(owners)}: a budget is of one of them, or without any of the whole organization"
+    return [FieldError(f"/{owners[1]}", owners[1], "conflict", message)]
+
+
+def limit_faults(limits: BudgetLimits, catalog: Catalog) -> list[FieldError]:
+    """No limit, or a sum of an operation or a param that no kind has."""
     faults = []
-    if len(owners) > 1:
-        message = f"{' and '.join(owners)}: a budget is of one of them, or without any of the whole organization"
-        faults.append(FieldError(f"/{owners[1]}", owners[1], "conflict", message))
-    if all(getattr(new, each) is None for each in _LIMITS):
+    if all(getattr(limits, each) is None for each in _LIMITS):
         faults.append(FieldError("/calls", "calls", "required", "a budget has calls, writes, records or sum"))
+    if limits.sum is not None:
+        faults += _sum_faults(limits.sum, catalog)
     return faults
 
 
-def _budget(name: str, new: NewBudget) -> SpendingLimit:
-    client_id = new.client_id or new.person_id
-    limit = new.sum
-    return SpendingLimit(
-        name=name,
-        per=new.per,
-        client_id=None if client_id is None else UUID(client_id),
-        workspace_name=new.workspace_name,
-        calls=new.calls,
-        writes=new.writes,
-        records=new.records,
-        sum_operation=None if limit is None else limit.operation,
-        sum_param=None if limit is None else limit.param,
-        sum_at_most=None if limit is None else Decimal(str(limit.at_most)),
-    )
+def _sum_faults(limit: BudgetSum, catalog: Catalog) -> list[FieldError]:
+    kind, _, rest = limit.operation.partition(".")
+    entity, _, action = rest.partition(".")
+    try:
+        operation = catalog.served(kind).operation(entity, action)
+    except GatewayError as error:
+        return [FieldError("/sum/operation", "sum.operation", "unknown", f"sum.operation: {error.detail}")]
+    first = limit.param.partition(".")[0]
+    if first not in operation.schema.get("properties", {}):
+        message = f"sum.param: {limit.operation} has no param {first!r}"
+        return [FieldError("/sum/param", "sum.param", "unknown", message)]
+    return []
 
 
 def _view(stored: StoredBudget) -> BudgetView:

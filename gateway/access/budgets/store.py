@@ -12,7 +12,7 @@ from gateway.foundation.db.pool import Connection, Database
 #: maximum budgets of an organization
 MAX_BUDGETS = 1000
 _LIMITS = "client_id, workspace_name, per, calls, writes, records, sum_operation, sum_param, sum_at_most"
-_ALL = f"SELECT name, {_LIMITS} FROM budgets WHERE organization_id = $1 ORDER BY name"
+_ALL = f"SELECT name, {_LIMITS} FROM budgets WHERE organization_id = $1 AND session_id IS NULL ORDER BY name"
 #: when the period that began at a time ends, by the calendar in UTC
 _END = "({} AT TIME ZONE 'UTC' + ('1 ' || per)::interval) AT TIME ZONE 'UTC'"
 _STORED = f"""
@@ -27,11 +27,11 @@ _STORED = f"""
         FROM budget_spending AS spent
         WHERE spent.organization_id = budgets.organization_id AND spent.name = budgets.name AND since = now_since
     ) AS spending ON true
-    WHERE organization_id = $1 AND ($2::text IS NULL OR name = $2) ORDER BY name
+    WHERE organization_id = $1 AND session_id IS NULL AND ($2::text IS NULL OR name = $2) ORDER BY name
 """
 # Changes of an organization's budgets are made one after the other.
 _LOCK = "SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE"
-_OTHERS = "SELECT count(*) FROM budgets WHERE organization_id = $1 AND name <> $2"
+_OTHERS = "SELECT count(*) FROM budgets WHERE organization_id = $1 AND session_id IS NULL AND name <> $2"
 _IS_CLIENT = """
     SELECT EXISTS (SELECT FROM people WHERE people.client_id = $2) AS is_person
     FROM client_organizations WHERE organization_id = $1 AND client_id = $2
@@ -47,6 +47,8 @@ _PUT = f"""
         per = EXCLUDED.per, calls = EXCLUDED.calls, writes = EXCLUDED.writes, records = EXCLUDED.records,
         sum_operation = EXCLUDED.sum_operation, sum_param = EXCLUDED.sum_param, sum_at_most = EXCLUDED.sum_at_most
 """
+# Only what is spent is read of it: the limits are those of the session.
+_ADD = "INSERT INTO budgets (organization_id, name, session_id, per) VALUES ($1, $2, $3, $4)"
 # What was spent counts on, unless it is a sum of another param.
 _FORGET_SUM = "UPDATE budget_spending SET sum = 0 WHERE organization_id = $1 AND name = $2"
 _DELETE = "DELETE FROM budgets WHERE organization_id = $1 AND name = $2 RETURNING name"
@@ -125,6 +127,12 @@ class BudgetStore:
             if before is not None and (before["sum_operation"], before["sum_param"]) != summed:
                 await connection.execute(_FORGET_SUM, organization_id, budget.name)
             return _stored(await connection.fetchrow(_STORED, organization_id, budget.name))
+
+    async def add(
+        self, connection: Connection, organization_id: UUID, name: str, session_id: UUID, per: BudgetPeriod
+    ) -> None:
+        """Add the budget of a session in the caller's transaction."""
+        await connection.execute(_ADD, organization_id, name, session_id, per.value)
 
     async def delete(self, organization_id: UUID, name: str) -> None:
         """Delete a budget and what is spent of it; raises NotFound."""

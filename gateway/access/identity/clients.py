@@ -85,6 +85,23 @@ class Clients:
             await self._store.change_redirect_urls(client_id, urls)
             return await self.own(caller, client_id)
 
+    async def change_delegate_for(self, caller: Caller, client_id: UUID, groups: Sequence[str]) -> Client:
+        """Replace the groups for whose members a client may open sessions; raises NotFound, InvalidParams for unknown
+        groups, and InsufficientScope for a caller that is limited to workspaces.
+        """
+        with self._audit.record("client.update", caller, target=str(client_id), changed=["delegate_for"]):
+            caller.require_whole_organization()
+            await self.own(caller, client_id)
+            unknown = await self._store.change_delegate_for(
+                caller.organization_id, client_id, list(dict.fromkeys(groups))
+            )
+            if unknown:
+                messages = [f"delegate_for: there is no group {name!r}" for name in unknown]
+                raise InvalidParams(
+                    faults=[FieldError("/delegate_for", "delegate_for", "unknown", each) for each in messages]
+                )
+            return await self.own(caller, client_id)
+
     async def sign_in_failed(self, what: str, client_id: str, error: GatewayError) -> None:
         """Record that a sign-in as this client was refused, in the audit log of each of its organizations.
 

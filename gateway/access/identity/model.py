@@ -8,6 +8,9 @@ from uuid import UUID
 
 import msgspec
 
+from gateway.access.identity.patterns import matches
+from gateway.contract.budgets import BudgetLimits
+from gateway.contract.kinds import Effect
 from gateway.errors import InsufficientScope, NotFound, OrganizationForbidden, OrganizationRequired
 
 #: characters of the longest format of a UUID, `urn:uuid:{…}`
@@ -44,6 +47,8 @@ class Scope(StrEnum):
     ADMIN = "admin"
     #: decide about calls for which a policy demands an approval
     APPROVE = "approve"
+    #: open sessions for people
+    DELEGATE = "delegate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,41 @@ class Organization:
     name: str
     created_at: datetime
     disabled_at: datetime | None = None
+
+
+class SessionBudget(msgspec.Struct, frozen=True, kw_only=True):
+    """What the calls of a session, and of those opened in it, may use."""
+
+    name: str
+    limits: BudgetLimits
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client may do for a person, beside scopes and workspaces."""
+
+    id: UUID
+    #: the client that acts
+    client_id: UUID
+    #: the only connectors; None for all that the person may use
+    connectors: tuple[UUID, ...] | None = None
+    #: patterns of the only operations, `kind.entity.action`; None for all
+    allow: tuple[str, ...] | None = None
+    #: patterns of operations that are never allowed
+    deny: tuple[str, ...] = ()
+    effects: tuple[Effect, ...] | None = None
+    budgets: tuple[SessionBudget, ...] = ()
+
+    def reaches(self, connector_id: UUID) -> bool:
+        """Whether the session may use a connector."""
+        return self.connectors is None or connector_id in self.connectors
+
+    def allows(self, operation: str, effect: Effect) -> bool:
+        """Whether the session may run an operation, `kind.entity.action`."""
+        return (
+            (self.effects is None or effect in self.effects)
+            and (self.allow is None or any(matches(each, operation) for each in self.allow))
+            and not any(matches(each, operation) for each in self.deny)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +113,10 @@ class Client:
     workspaces: frozenset[str] | None = None
     #: the only URL for which its token is valid (RFC 8707); None for all
     resource: str | None = None
+    #: names of the groups for whose members the client may open sessions
+    delegate_for: tuple[str, ...] = ()
+    #: the session in which another client acts for this person; None for a client that acts for itself
+    session: Session | None = None
     #: the hash of the token by which it was verified; None without one, as in the console
     token_hash: bytes | None = field(default=None, repr=False, compare=False)
 
@@ -109,6 +153,15 @@ class Caller(msgspec.Struct, frozen=True):
     def person_id(self) -> UUID | None:
         """The person as whom the caller acts; None for a program that acts for itself."""
         return self.client.id if self.client.is_person else None
+
+    @property
+    def session(self) -> Session | None:
+        """The session in which a client acts for the person."""
+        return self.client.session
+
+    def reaches(self, connector_id: UUID) -> bool:
+        """Whether the caller's session, if it has one, may use the connector."""
+        return self.session is None or self.session.reaches(connector_id)
 
     def owns(self, owner_id: UUID | None) -> bool:
         """Whether the caller may use what belongs to this person; to nobody for None."""

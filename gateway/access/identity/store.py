@@ -7,8 +7,9 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import asyncpg
+import msgspec
 
-from gateway.access.identity.model import Caller, Client, Organization
+from gateway.access.identity.model import Caller, Client, Organization, Scope, Session
 from gateway.errors import Conflict, NotFound, Unauthorized
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import OWNED_CONNECTORS
@@ -52,7 +53,7 @@ WORKSPACES = f"""
 # Disabled organizations are left out, so that no token is valid for them.
 _CLIENTS = f"""
     SELECT clients.id, clients.name, clients.secret_hashes, {SCOPES} AS scopes, clients.redirect_urls,
-           clients.created_at, clients.disabled_at, {WORKSPACES} AS workspaces,
+           clients.delegate_for, clients.created_at, clients.disabled_at, {WORKSPACES} AS workspaces,
            EXISTS (SELECT FROM people WHERE people.client_id = clients.id) AS is_person,
            COALESCE(array_agg(organizations.id) FILTER (WHERE organizations.id IS NOT NULL), '{{}}') AS organization_ids
     FROM clients
@@ -76,10 +77,17 @@ _ROTATE_SECRET = """
     RETURNING cardinality(secret_hashes)
 """
 _END_SESSIONS_OF_CLIENT = "DELETE FROM console_sessions WHERE client_id = $1"
+# The update notifies every process.
+_CHANGE_DELEGATE_FOR = "UPDATE clients SET delegate_for = $2 WHERE id = $1 RETURNING id"
+_UNKNOWN_GROUPS = """
+    SELECT name FROM unnest($2::text[]) AS given (name)
+    WHERE NOT EXISTS (SELECT FROM groups WHERE organization_id = $1 AND groups.name = given.name)
+"""
 _CHANGE_REDIRECT_URLS = "UPDATE clients SET redirect_urls = $2 WHERE id = $1 RETURNING id"
 _NOTIFY_CLIENT = "SELECT pg_notify('gateway', 'client:' || $1::text)"
 _DROP_TOKENS_OF_CLIENT = "DELETE FROM tokens WHERE client_id = $1"
 _DROP_GRANTS_OF_CLIENT = "DELETE FROM agent_grants WHERE client_id = $1"
+_END_SESSIONS_FOR_PEOPLE = "DELETE FROM person_sessions WHERE client_id = $1 OR person_id = $1"
 _EXPIRE_LINKS_OF_CLIENT = """
     UPDATE connect_sessions SET expires_at = now()
     WHERE (client_id = $1 OR owner_id = $1) AND completed_at IS NULL AND expires_at > now()
@@ -107,7 +115,7 @@ _CANCEL_JOBS_OF_PERSON = f"""
 #: what ends when a client is disabled; nothing of it comes back with a person who is active again
 _END_OF_CLIENT = (
     *(_DROP_TOKENS_OF_CLIENT, _DROP_GRANTS_OF_CLIENT, _END_SESSIONS_OF_CLIENT),
-    *(_EXPIRE_LINKS_OF_CLIENT, _EXPIRE_FLOWS_OF_CLIENT),
+    *(_END_SESSIONS_FOR_PEOPLE, _EXPIRE_LINKS_OF_CLIENT, _EXPIRE_FLOWS_OF_CLIENT),
     *(_STOP_SCHEDULES_OF_PERSON, _STOP_WEBHOOKS_OF_PERSON, _CANCEL_JOBS_OF_PERSON),
 )
 
@@ -121,13 +129,30 @@ _REVOKE_TOKEN = """
     WITH revoked AS (DELETE FROM tokens WHERE hash = $1 AND client_id = $2 RETURNING client_id)
     SELECT pg_notify('gateway', 'client:' || client_id) FROM revoked
 """
-# A token of a grant has at most the permissions of the grant.
-_TOKEN = """
+#: whether a client may act for a person: a user of its own product, or a member of a group in its `delegate_for`
+MAY_ACT_FOR = """
+    (EXISTS (SELECT FROM people WHERE people.client_id = {person} AND people.namespace_id = {client})
+     OR EXISTS (
+        SELECT FROM group_members JOIN clients AS acting ON acting.id = {client}
+        WHERE group_members.organization_id = {organization} AND group_members.client_id = {person}
+          AND group_name = ANY (acting.delegate_for)))
+"""
+_MAY_ACT_IN_SESSION = MAY_ACT_FOR.format(
+    person="person_sessions.person_id",
+    client="person_sessions.client_id",
+    organization="person_sessions.organization_id",
+)
+# A token of a grant or a session has at most the permissions of the grant or the session.
+_TOKEN = f"""
     SELECT tokens.client_id, extract(epoch FROM tokens.expires_at - now())::float8 AS seconds_left,
-           agent_grants.organization_id, coalesce(agent_grants.scopes, tokens.scopes) AS scopes,
-           agent_grants.workspaces, coalesce(agent_grants.resource, tokens.resource) AS resource
+           coalesce(agent_grants.organization_id, person_sessions.organization_id) AS organization_id,
+           coalesce(agent_grants.scopes, person_sessions.scopes, tokens.scopes) AS scopes,
+           coalesce(agent_grants.workspaces, person_sessions.workspaces) AS workspaces,
+           coalesce(agent_grants.resource, tokens.resource) AS resource, person_sessions.limits::text AS session
     FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
+    LEFT JOIN person_sessions ON person_sessions.id = tokens.session_id
     WHERE tokens.hash = $1 AND tokens.expires_at > now()
+      AND (tokens.session_id IS NULL OR {_MAY_ACT_IN_SESSION})
 """
 
 _HAS_TOKEN = "SELECT EXISTS (SELECT FROM tokens WHERE hash = $1)"
@@ -188,6 +213,8 @@ class StoredToken:
     scopes: Sequence[str] | None = None
     workspaces: Sequence[str] | None = None
     resource: str | None = None
+    #: that of its session
+    session: Session | None = None
 
     def narrowed(self, client: Client) -> Client:
         """The client with the scopes, the workspaces and the resource of the token."""
@@ -198,12 +225,24 @@ class StoredToken:
         return replace(
             client,
             organization_ids=client.organization_ids & {self.organization_id},
-            workspaces=_both(client.workspaces, self.workspaces),
+            workspaces=both(client.workspaces, self.workspaces),
+        )
+
+    def acting_for(self, person: Client, acting: Client) -> Client:
+        """The person in the token's session, with the permissions that the client that acts has too."""
+        scopes = person.scopes & acting.scopes & set(self.scopes or ())
+        return replace(
+            self.narrowed(person),
+            # A session may open narrower ones.
+            scopes=scopes | {Scope.DELEGATE},
+            organization_ids=person.organization_ids & acting.organization_ids & {self.organization_id},
+            workspaces=both(both(person.workspaces, acting.workspaces), self.workspaces),
+            session=self.session,
         )
 
 
-def _both(own: frozenset[str] | None, granted: Sequence[str] | None) -> frozenset[str] | None:
-    """The workspaces that both the client and the grant allow; None for all."""
+def both(own: frozenset[str] | None, granted: Collection[str] | None) -> frozenset[str] | None:
+    """The workspaces that both allow, such as a client and its grant; None for all."""
     if own is None or granted is None:
         return own if granted is None else frozenset(granted)
     return own & frozenset(granted)
@@ -337,6 +376,16 @@ class IdentityStore:
         """The client as the caller's own transaction has changed it."""
         return _client(await connection.fetchrow(_CLIENT_BY_ID, client_id)).client
 
+    async def change_delegate_for(self, organization_id: UUID, client_id: UUID, groups: Sequence[str]) -> Sequence[str]:
+        """Replace the groups for whose members the client may open sessions, in every process at once; returns the
+        names that are no groups, with which nothing is changed.
+        """
+        async with self._database.system() as connection, connection.transaction():
+            unknown = [row["name"] for row in await connection.fetch(_UNKNOWN_GROUPS, organization_id, groups)]
+            if not unknown and await connection.fetchval(_CHANGE_DELEGATE_FOR, client_id, groups) is None:
+                raise NotFound(f"there is no client {client_id}")
+        return unknown
+
     async def change_redirect_urls(self, client_id: UUID, redirect_urls: Sequence[str]) -> None:
         """Replace the client's redirect URLs; all processes are notified at once."""
         async with self._database.system() as connection, connection.transaction():
@@ -379,7 +428,10 @@ class IdentityStore:
         """The client of a token and the token's expiry; None for an unknown or expired token."""
         async with self._database.system() as connection:
             row = await connection.fetchrow(_TOKEN, token_hash)
-        return StoredToken(**row) if row else None
+        if row is None:
+            return None
+        session = None if row["session"] is None else msgspec.json.decode(row["session"], type=Session)
+        return StoredToken(**{**row, "session": session})
 
     async def require_unrevoked(self, client: Client) -> None:
         """Raise Unauthorized if the token of a request that has lasted was revoked meanwhile.
@@ -448,6 +500,7 @@ def _client(row: Any) -> StoredClient:
         created_at=row["created_at"],
         disabled_at=row["disabled_at"],
         is_person=row["is_person"],
+        delegate_for=tuple(row["delegate_for"]),
         workspaces=None if row["workspaces"] is None else frozenset(row["workspaces"]),
     )
     return StoredClient(client, tuple(row["secret_hashes"]))

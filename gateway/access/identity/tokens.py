@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from gateway.access.identity.attempts import Attempts
-from gateway.access.identity.model import Client, id_of
-from gateway.access.identity.store import IdentityStore
+from gateway.access.identity.model import Client, Scope, id_of
+from gateway.access.identity.store import IdentityStore, StoredToken
 from gateway.errors import OAuthError, RateLimited, Unauthorized
 from gateway.foundation.aio.clock import steady
 from gateway.foundation.aio.single_flight import SingleFlight
@@ -55,6 +55,11 @@ class _Verified:
     client: Client
     #: by the steady clock; at most the expiry of the token
     trusted_until: float
+
+    def is_of(self, client_id: str) -> bool:
+        """Whether it is a token of the client, or of a session in which the client acts."""
+        session = self.client.session
+        return client_id == str(self.client.id) or (session is not None and client_id == str(session.client_id))
 
 
 class Tokens:
@@ -131,10 +136,11 @@ class Tokens:
         now, generation = steady(), self._reading.generation
         token = await self._store.token(token_hash)
         client = await self._store.enabled_client(token.client_id) if token else None
-        if token is None or client is None:
+        limited = None if token is None or client is None else await self._limited(token, client)
+        if token is None or limited is None:
             self._verified.pop(token_hash, None)
             raise Unauthorized("the token is unknown, expired or revoked; get a new one")
-        client = replace(token.narrowed(client), token_hash=token_hash)
+        client = replace(limited, token_hash=token_hash)
         verified = _Verified(client, now + min(_TRUST, token.seconds_left))
         if generation == self._reading.generation:  # else the token may have been revoked after it was read
             if len(self._verified) >= _REMEMBERED:
@@ -142,13 +148,22 @@ class Tokens:
             self._verified[token_hash] = verified
         return verified
 
+    async def _limited(self, token: StoredToken, client: Client) -> Client | None:
+        """The client with the permissions of the token; None if the client of its session may no longer act."""
+        if token.session is None:
+            return token.narrowed(client)
+        acting = await self._store.enabled_client(token.session.client_id)
+        if acting is None or Scope.DELEGATE not in acting.scopes:
+            return None
+        return token.acting_for(client, acting)
+
     def on_notify(self, client_id: str) -> None:
         """Forget the tokens of a client that was changed, perhaps by another process; of all clients for `*`."""
         if client_id == "*":
             self.invalidate_all()
             return
         self._reading.forget()
-        self._verified = {key: each for key, each in self._verified.items() if str(each.client.id) != client_id}
+        self._verified = {key: each for key, each in self._verified.items() if not each.is_of(client_id)}
 
     def invalidate_all(self) -> None:
         """Forget every token, because notifications may have been missed."""

@@ -90,6 +90,8 @@ class PolicyCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call to decide."""
 
     client_id: UUID
+    #: the client that acts for the person in a session
+    acting_client_id: UUID | None = None
     target: Target
     entity: str
     action: str

@@ -83,7 +83,7 @@ def document(catalog: Catalog) -> dict[str, Any]:
     return {
         "": {
             "entityTypes": {
-                "Client": {},
+                "Client": {"memberOfTypes": ["Client"]},
                 "Kind": {},
                 "Workspace": {},
                 "Connector": {

@@ -19,7 +19,7 @@ from gateway.contract.connectors import ConnectorStatus, SessionStatus
 from gateway.contract.events import EventPage, EventSelection
 from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
-from gateway.errors import GatewayError, NotFound
+from gateway.errors import GatewayError, InsufficientScope, NotFound
 from gateway.events.subscription import NewSubscription, SubscriptionState
 from gateway.jobs import results
 from gateway.jobs.model import JobSummary, NewJob
@@ -37,7 +37,7 @@ from gateway.upstream.responses import ROOT, OperationResult
 
 log = logging.getLogger(__name__)
 
-#: the workspace of new connectors, unless the organization has exactly one workspace
+#: the workspace of new connectors of a client that may use none: the error names it
 _WORKSPACE = "default"
 #: seconds between checks whether a person has given consent
 _POLL_INTERVAL = 1.0
@@ -126,6 +126,7 @@ class HostedBackend:
             id=uuid4(),
             organization_id=caller.caller.organization_id,
             client_id=caller.caller.client_id,
+            session=caller.caller.session,
             connector_id=UUID(call.connector.id),
             workspace_name=call.connector.workspace_name,
             kind=call.entry.kind.name,
@@ -228,11 +229,7 @@ class HostedJobs:
         """The connector's workspace; else one that the client may use, or the organization's only one."""
         if connector is not None and connector.workspace_name is not None:
             return connector.workspace_name
-        allowed = caller.caller.client.workspaces
-        if allowed is not None:
-            return min(allowed) if allowed else _WORKSPACE
-        workspaces = await self._services.connectors.access.workspaces(caller.caller, limit=2)
-        return workspaces[0].name if len(workspaces) == 1 else _WORKSPACE
+        return await self._services.connectors.access.default_workspace(caller.caller) or _WORKSPACE
 
     async def is_connected(self, caller: HostedCaller, link_id: str, seconds: float) -> bool:
         links, clock = self._services.connectors.links, asyncio.get_running_loop().time
@@ -254,20 +251,30 @@ class HostedEvents:
 
     async def read(self, caller: HostedCaller, selection: EventSelection, after: int | None, limit: int) -> EventPage:
         caller.caller.require(Scope.READ)
+        _require_no_session(caller)
         return await self._events.page(caller.caller, selection, after, limit)
 
     async def follow(
         self, caller: HostedCaller, selection: EventSelection, after: int, seconds: float
     ) -> AsyncGenerator[EventPage, None]:
+        _require_no_session(caller)
         async with aclosing(self._events.follow(caller.caller, selection, after, seconds)) as pages:
             async for page in pages:
                 yield page
 
     async def subscribe(self, caller: HostedCaller, new: NewSubscription) -> SubscriptionState:
+        _require_no_session(caller)
         return await self._subscriptions.subscribe(caller.caller, new)
 
     async def unsubscribe(self, caller: HostedCaller, type_: str, arguments: Mapping[str, str], url: str) -> None:
+        _require_no_session(caller)
         await self._subscriptions.unsubscribe(caller.caller, type_, arguments, url)
+
+
+def _require_no_session(caller: HostedCaller) -> None:
+    """Raise InsufficientScope in a session: events are of all connectors, and subscriptions outlive it."""
+    if caller.caller.session is not None:
+        raise InsufficientScope("a session runs operations; it has no events")
 
 
 def _job_id(text: str) -> UUID:

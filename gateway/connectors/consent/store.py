@@ -100,6 +100,10 @@ class Flow:
     #: the person to whom a new connector will belong
     owner_id: UUID | None
 
+    @property
+    def session(self) -> None:
+        """A consent is completed by the application, in no session."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlowState:

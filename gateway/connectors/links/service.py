@@ -25,7 +25,7 @@ from gateway.contract.connectors import (
     SessionStatus,
 )
 from gateway.contract.oauth import ConsentRequest, FlowStatus
-from gateway.errors import Conflict, FieldError, InvalidParams, NotFound
+from gateway.errors import Conflict, FieldError, InsufficientScope, InvalidParams, NotFound
 from gateway.foundation.db.pool import Connection, Database
 from gateway.kinds.catalog import Catalog
 
@@ -111,6 +111,8 @@ class ConnectLinks:
             faults += [fault] if fault else []
         if connector_id is not None:
             record = await self._access.get(caller, connector_id)
+            if caller.session is not None and record.owner_id is None:
+                raise InsufficientScope("a session connects for its person; the connector is shared")
             kinds = (self._catalog.served(record.kind).name,)
             if record.workspace_name != workspace_name:
                 message = f"workspace_name is {workspace_name!r}, and the connector's is {record.workspace_name!r}"

@@ -20,7 +20,7 @@ from gateway.contract.approvals import (
     RequesterView,
 )
 from gateway.contract.cursors import page_of, read_time_cursor
-from gateway.contract.members import NamedActorView
+from gateway.contract.members import ActorSessionView, NamedActorView
 from gateway.errors import (
     ApprovalChanged,
     ApprovalDenied,
@@ -95,7 +95,7 @@ class Approvals:
             caller.require(Scope.APPROVE)
             approval = await self._seen(caller, approval_id)
             entry.connector_id = approval.connector_id
-            if approval.requested_by == caller.client_id:
+            if caller.client_id in (approval.requested_by, approval.acting_client):
                 raise ApproverIsRequester("who asks for an approval cannot decide about it")
             if digest != approval.digest:
                 raise ApprovalChanged(
@@ -170,6 +170,9 @@ def _requester(approval: ApprovalRow) -> RequesterView:
     if approval.requested_by is None:
         return RequesterView()
     actor = NamedActorView(id=str(approval.requested_by), name=approval.requester)
+    if approval.session_id is not None:
+        client = NamedActorView(id=str(approval.acting_client), name=approval.acting_name)
+        return RequesterView(client=client, person=actor, session=ActorSessionView(str(approval.session_id)))
     return RequesterView(person=actor) if approval.is_person else RequesterView(client=actor)
 
 

@@ -24,9 +24,13 @@ _COLUMNS = """
     approvals.reason, approvals.connector_id, approvals.workspace_name, requested_by, approvals.created_at,
     approvals.expires_at, released_at, jobs.key_id, jobs.wrapped_key,
     COALESCE(jobs.entity || '.' || jobs.action, jobs.task) AS operation, clients.name AS requester,
-    EXISTS (SELECT FROM people WHERE people.client_id = requested_by) AS is_person
+    EXISTS (SELECT FROM people WHERE people.client_id = requested_by) AS is_person,
+    jobs.session_id, acting.id AS acting_client, acting.name AS acting_name
 """
-_FROM = "FROM approvals JOIN jobs ON jobs.id = job_id LEFT JOIN clients ON clients.id = requested_by"
+_FROM = """
+    FROM approvals JOIN jobs ON jobs.id = job_id LEFT JOIN clients ON clients.id = requested_by
+    LEFT JOIN clients AS acting ON acting.id = (jobs.session ->> 'client_id')::uuid
+"""
 _GET = f"SELECT {_COLUMNS} {_FROM} WHERE approvals.organization_id = $1 AND approvals.id = $2"
 _LATEST = f"""
     SELECT {_COLUMNS} {_FROM} WHERE approvals.organization_id = $1 AND job_id = $2
@@ -90,6 +94,10 @@ class ApprovalRow(StoredApproval, frozen=True, kw_only=True):
     requested_by: UUID | None
     requester: str | None
     is_person: bool
+    #: the session in which a client asks for the person
+    session_id: UUID | None
+    acting_client: UUID | None
+    acting_name: str | None
     operation: str
     items: int
     requests: Sequence[dict[str, Any]]

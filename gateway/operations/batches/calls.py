@@ -124,15 +124,15 @@ class BatchCalls:
         return self._runs.settled(entry, outcome)
 
     def _begun(self, index: int, what: str) -> Entry:
-        return Entry(
+        entry = Entry(
             what=what,
-            organization_id=self._job.organization_id,
-            actor=self._job.client_id,
             connector_id=self._job.connector_id,
             kind=self._job.kind,
             request_id=self._job.request_id,
             call_id=uuid5(self._job.id, str(index)),
         )
+        entry.acted(self._job)
+        return entry
 
     async def run(self, call: PreparedCall, context: InMemoryRunContext) -> OperationResult:
         """Run a call until it has a result; raises GatewayError."""

@@ -143,6 +143,7 @@ def _new_job(caller: Caller, call: BatchCall, resolved: ResolvedConnector, key: 
         id=key.id,
         organization_id=record.organization_id,
         client_id=caller.client_id,
+        session=caller.session,
         connector_id=record.id,
         workspace_name=record.workspace_name,
         task=BATCH.name,

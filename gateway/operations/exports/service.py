@@ -90,7 +90,13 @@ class Exports:
         decision = await self._permit(caller, resolved, new, params)
         require_visible(decision, call.selection.select_fields or ())
         selection = call.selection.redacting(decision.redact).as_document()
-        new = replace(new, client_id=caller.client_id, token_hash=call.token_hash, selection=selection)
+        new = replace(
+            new,
+            client_id=caller.client_id,
+            session=caller.session,
+            token_hash=call.token_hash,
+            selection=selection,
+        )
         return resolved.record, new
 
     async def _permit(

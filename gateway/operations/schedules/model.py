@@ -45,6 +45,10 @@ class Schedule(msgspec.Struct, frozen=True, kw_only=True):
     updated_at: datetime | None = None
 
     @property
+    def session(self) -> None:
+        """A schedule outlives sessions, which have none."""
+
+    @property
     def cron(self) -> Cron:
         return Cron(self.definition.cron, self.definition.timezone)
 

@@ -21,7 +21,7 @@ from gateway.contract.gateway_state import (
     UsageView,
     WorkInProgressView,
 )
-from gateway.contract.members import NamedActorView
+from gateway.contract.members import ActorSessionView, NamedActorView
 from gateway.errors import FieldError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Catalog
@@ -136,7 +136,7 @@ def entry_view(entry: StoredEntry, catalog: Catalog) -> AuditEntryView:
     return AuditEntryView(
         id=str(entry.id),
         at=entry.at,
-        actor=None if entry.actor is None else _actor(str(entry.actor), entry.actor_name, is_person=entry.is_person),
+        actor=None if entry.actor is None else _actor(entry, str(entry.actor)),
         connector_id=None if entry.connector_id is None else str(entry.connector_id),
         application=None if entry.kind is None else catalog.application_of(entry.kind),
         what=entry.what,
@@ -149,9 +149,15 @@ def entry_view(entry: StoredEntry, catalog: Catalog) -> AuditEntryView:
     )
 
 
-def _actor(actor_id: str, name: str | None, *, is_person: bool) -> ActorView:
-    actor = NamedActorView(id=actor_id, name=name)
-    return ActorView(id=actor_id, name=name, **{"person" if is_person else "client": actor})
+def _actor(entry: StoredEntry, actor_id: str) -> ActorView:
+    actor = NamedActorView(id=actor_id, name=entry.actor_name)
+    if entry.session_id is None and entry.is_person:
+        return ActorView(id=actor_id, name=entry.actor_name, person=actor)
+    if entry.session_id is None:
+        return ActorView(id=actor_id, name=entry.actor_name, client=actor)
+    client = NamedActorView(id=str(entry.acting_client), name=entry.acting_name)
+    session = ActorSessionView(str(entry.session_id))
+    return ActorView(id=actor_id, name=entry.actor_name, person=actor, client=client, session=session)
 
 
 async def export_audit(request: web.Request) -> web.StreamResponse:

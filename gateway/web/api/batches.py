@@ -245,5 +245,6 @@ ROUTES: tuple[Route, ...] = (
             'job = await gateway.batch("support-desk", reads)\n'
             "async for result in job.records():\n    print(result)"
         ),
+        in_session=True,
     ),
 )

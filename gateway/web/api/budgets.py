@@ -15,7 +15,7 @@ from gateway.web.route import Route
 _PATH = "/api/v1/budgets"
 _NAMED = _PATH + "/{name}"
 #: the largest number of a budget
-_MOST = 2**53 - 1
+MOST = 2**53 - 1
 
 
 class PutSum(Body):
@@ -23,7 +23,7 @@ class PutSum(Body):
 
     operation: str = Field(max_length=200, description="`kind.entity.action`")
     param: str = Field(max_length=200, description="the param, with dots into objects; its value is a number")
-    at_most: float = Field(ge=0, le=_MOST, allow_inf_nan=False, description="the sum of a period")
+    at_most: float = Field(ge=0, le=MOST, allow_inf_nan=False, description="the sum of a period")
 
 
 class PutBudget(Body):
@@ -41,9 +41,9 @@ class PutBudget(Body):
     person_id: UUID | None = Field(None, strict=False, description="the person whose calls count, by whichever client")
     workspace_name: Name | None = Field(None, description="the workspace whose connectors count")
     per: BudgetPeriod = Field(strict=False, description="`hour`, `day` or `month`, by the calendar in UTC")
-    calls: int | None = Field(None, ge=0, le=_MOST, description="maximum calls")
-    writes: int | None = Field(None, ge=0, le=_MOST, description="maximum writes")
-    records: int | None = Field(None, ge=0, le=_MOST, description="records after which no further call is made")
+    calls: int | None = Field(None, ge=0, le=MOST, description="maximum calls")
+    writes: int | None = Field(None, ge=0, le=MOST, description="maximum writes")
+    records: int | None = Field(None, ge=0, le=MOST, description="records after which no further call is made")
     sum: PutSum | None = Field(None, description="maximum sum of a param")
 
 

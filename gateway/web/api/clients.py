@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gateway.access.identity.model import Client, Scope
 from gateway.contract.gateway_state import ChangedClientView, ClientList, ClientView
-from gateway.web.bodies import Body, path_id, read_body
+from gateway.web.bodies import Body, Name, path_id, read_body
 from gateway.web.keys import ACCESS, CALLER, SERVICES
 from gateway.web.route import Route
 
@@ -19,10 +19,16 @@ class ChangeClient(Body):
 
     EXAMPLES: ClassVar = {
         "urls": {"redirect_urls": ["https://app.example.com/connected"]},
+        "sessions": {"delegate_for": ["support"]},
         "callbacks": {"callback_urls": ["https://app.example.com/jobs"]},
     }
 
     redirect_urls: list[str] = Field([], max_length=100, description="https URLs, which replace the current ones")
+    delegate_for: list[Name] = Field(
+        [],
+        max_length=100,
+        description="the groups for whose members it may open sessions, which replace the current ones",
+    )
     callback_urls: list[str] = Field(
         [],
         max_length=100,
@@ -39,6 +45,7 @@ def client_view(client: Client, callback_urls: Sequence[str] = ()) -> ClientView
         scopes=sorted(client.scopes),
         redirect_urls=list(client.redirect_urls),
         callback_urls=list(callback_urls),
+        delegate_for=list(client.delegate_for),
         created_at=client.created_at,
         disabled_at=client.disabled_at,
     )
@@ -54,14 +61,17 @@ async def list_clients(request: web.Request) -> ClientList:
 
 
 async def change_client(request: web.Request) -> ChangedClientView:
-    """Replaces the client's redirect URLs or callback URLs. With the first callback URL the response has
-    `webhook_secret`, which signs the client's callbacks. 404 for a client that belongs to several organizations.
+    """Replaces the client's redirect URLs, callback URLs, or the groups of `delegate_for`. With the first callback URL
+    the response has `webhook_secret`, which signs the client's callbacks. 404 for a client that belongs to several
+    organizations.
     """
     body, services, caller = await read_body(request, ChangeClient), request.app[SERVICES], request[CALLER]
     client_id, secret = path_id(request, "client_id"), None
     client = await request.app[ACCESS].clients.own(caller, client_id)
     if "redirect_urls" in body.model_fields_set:
         client = await request.app[ACCESS].clients.change_redirect_urls(caller, client_id, body.redirect_urls)
+    if "delegate_for" in body.model_fields_set:
+        client = await request.app[ACCESS].clients.change_delegate_for(caller, client_id, body.delegate_for)
     if "callback_urls" in body.model_fields_set:
         secret = await services.events.webhooks.set_callback_urls(caller, client_id, body.callback_urls)
     callback_urls = (await services.events.webhooks.callback_urls(caller)).get(client_id, ())
@@ -83,7 +93,7 @@ ROUTES: tuple[Route, ...] = (
         "PATCH",
         "/api/v1/clients/{client_id}",
         change_client,
-        "Change a client's redirect URLs",
+        "Change a client's redirect URLs, callback URLs and groups",
         "Clients",
         body=ChangeClient,
         response=ChangedClientView,

@@ -228,6 +228,7 @@ ROUTES: tuple[Route, ...] = (
         scope=Scope.WRITE,
         audit="connect_session.create",
         python='link = await gateway.connectors.create_link(["support-desk", "team-chat"])\nprint(link.url)',
+        in_session=True,
     ),
     Route(
         "GET",
@@ -238,6 +239,7 @@ ROUTES: tuple[Route, ...] = (
         response=ConnectSessionView,
         answers={200: "The state of the link"},
         scope=Scope.READ,
+        in_session=True,
     ),
     Route(
         "GET",

@@ -320,6 +320,7 @@ ROUTES: tuple[Route, ...] = (
         scope=Scope.READ,
         command="gateway connectors list",
         python="print(await gateway.connectors.list())",
+        in_session=True,
     ),
     Route(
         "GET",
@@ -332,6 +333,7 @@ ROUTES: tuple[Route, ...] = (
         scope=Scope.READ,
         command="gateway connectors show $CONNECTOR",
         python="print(await gateway.connectors.get(connector_id))",
+        in_session=True,
     ),
     Route(
         "PATCH",
@@ -370,6 +372,7 @@ ROUTES: tuple[Route, ...] = (
         audit="connector.check",
         command="gateway connectors check $CONNECTOR",
         python='print(await gateway.connectors.check("support-desk"))',
+        in_session=True,
     ),
     Route(
         "GET",
@@ -382,5 +385,6 @@ ROUTES: tuple[Route, ...] = (
         scope=Scope.READ,
         command="gateway connectors show $CONNECTOR",
         python='print(await gateway.connectors.inspect("support-desk"))',
+        in_session=True,
     ),
 )

@@ -59,6 +59,7 @@ ROUTES: tuple[Route, ...] = (
         errors=(409,),
         scope=Scope.READ,
         python='print(await gateway.connectors.copies("support-desk"))',
+        in_session=True,
     ),
     Route(
         "POST",

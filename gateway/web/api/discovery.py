@@ -58,6 +58,7 @@ ROUTES: tuple[Route, ...] = (
         response=KindPage,
         command="gateway types",
         python="print(await gateway.types())",
+        in_session=True,
     ),
     Route(
         "GET",
@@ -68,6 +69,7 @@ ROUTES: tuple[Route, ...] = (
         response=KindView,
         command="gateway types support-desk",
         python='print(await gateway.type("support-desk"))',
+        in_session=True,
     ),
     Route(
         "GET",
@@ -77,5 +79,6 @@ ROUTES: tuple[Route, ...] = (
         "Discovery",
         query=DocsQuery,
         response=SkillDocsView,
+        in_session=True,
     ),
 )

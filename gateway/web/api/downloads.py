@@ -158,6 +158,7 @@ ROUTES: tuple[Route, ...] = (
             'file = await gateway.download("support-desk", "attachments", params, to="attachment.bin")\n'
             "print(file.size, file.sha256)"
         ),
+        in_session=True,
     ),
     Route(
         "HEAD",
@@ -173,6 +174,7 @@ ROUTES: tuple[Route, ...] = (
         sends=FILE_SENDS,
         scope=Scope.READ,
         audit="download",
+        in_session=True,
     ),
     Route(
         "GET",

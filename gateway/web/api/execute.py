@@ -209,5 +209,6 @@ ROUTES: tuple[Route, ...] = (
             'answer = await gateway.execute("support-desk", "tickets", "list", {"per_page": 2})\n'
             "print(answer.result, answer.meta)"
         ),
+        in_session=True,
     ),
 )

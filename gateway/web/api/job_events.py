@@ -82,5 +82,6 @@ ROUTES: tuple[Route, ...] = (
         scope=Scope.READ,
         command="gateway jobs watch $JOB",
         python="job = await gateway.jobs.get(job_id)\nasync for event in job.events():\n    print(event)",
+        in_session=True,
     ),
 )

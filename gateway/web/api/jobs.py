@@ -314,6 +314,7 @@ ROUTES: tuple[Route, ...] = (
         scope=Scope.READ,
         command="gateway jobs list",
         python='print(await gateway.jobs.list(status="running"))',
+        in_session=True,
     ),
     Route(
         "GET",
@@ -329,6 +330,7 @@ ROUTES: tuple[Route, ...] = (
         scope=Scope.READ,
         command="gateway jobs show $JOB",
         python="job = await gateway.jobs.get(job_id)\nprint(job.status)",
+        in_session=True,
     ),
     Route(
         "GET",
@@ -354,6 +356,7 @@ ROUTES: tuple[Route, ...] = (
         scope=Scope.READ,
         command="gateway jobs result $JOB",
         python="job = await gateway.jobs.get(job_id)\nprint((await job.result()).result)",
+        in_session=True,
     ),
     Route(
         "HEAD",
@@ -373,6 +376,7 @@ ROUTES: tuple[Route, ...] = (
         reads=("Prefer", *RANGE_HEADERS),
         sends={**FILE_SENDS, 200: _RESULT_HEADERS, 202: ACCEPTED_HEADERS},
         scope=Scope.READ,
+        in_session=True,
     ),
     Route(
         "POST",
@@ -386,6 +390,7 @@ ROUTES: tuple[Route, ...] = (
         audit="job.cancel",
         command="gateway jobs cancel $JOB",
         python="job = await gateway.jobs.get(job_id)\nawait job.cancel()",
+        in_session=True,
     ),
     Route(
         "POST",
@@ -402,5 +407,6 @@ ROUTES: tuple[Route, ...] = (
         audit="job.retry",
         command="gateway jobs retry $JOB",
         python="job = await gateway.jobs.get(job_id)\nprint(await job.retry(confirm=True))",
+        in_session=True,
     ),
 )

@@ -122,6 +122,7 @@ ROUTES: tuple[Route, ...] = (
         audit="mcp",
         is_resource=True,
         command="gateway mcp",
+        in_session=True,
     ),
     Route(
         "POST",
@@ -139,5 +140,6 @@ ROUTES: tuple[Route, ...] = (
         audit="mcp",
         is_resource=True,
         command="gateway mcp --tools support-desk.*",
+        in_session=True,
     ),
 )

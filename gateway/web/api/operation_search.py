@@ -173,6 +173,7 @@ ROUTES: tuple[Route, ...] = (
         scope=Scope.READ,
         command="gateway find close a ticket",
         python='print((await gateway.find_operations("close a ticket")).data)',
+        in_session=True,
     ),
     Route(
         "GET",
@@ -185,5 +186,6 @@ ROUTES: tuple[Route, ...] = (
         scope=Scope.READ,
         command="gateway tools --format openai --kind support-desk --effect read",
         python='print(await gateway.tools(kind="support-desk", effect="read"))',
+        in_session=True,
     ),
 )

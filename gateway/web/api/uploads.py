@@ -235,6 +235,7 @@ ROUTES: tuple[Route, ...] = (
             'answer = await gateway.upload("jira", "issue_attachments", "report.pdf", {"issueIdOrKey": "ACME-7"})\n'
             "print(answer.result)"
         ),
+        in_session=True,
     ),
     Route(
         "GET",
@@ -247,6 +248,7 @@ ROUTES: tuple[Route, ...] = (
         errors=CALL_ERRORS,
         sends={200: _UPLOAD},
         scope=Scope.WRITE,
+        in_session=True,
     ),
     Route(
         "PATCH",
@@ -262,5 +264,6 @@ ROUTES: tuple[Route, ...] = (
         sends={200: ("Location", *_UPLOAD), 204: ("Location", *_UPLOAD)},
         scope=Scope.WRITE,
         audit="upload",
+        in_session=True,
     ),
 )

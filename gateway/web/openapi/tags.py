@@ -19,6 +19,7 @@ TAGS = {
     "Budgets": "What clients, people and workspaces may use in a period.",
     "Clients": "Programs and people that may act for the organization.",
     "People": "People of the organization, and groups from which they have rights.",
+    "Sessions": "What a client does for a person: narrowed, for a while, recorded.",
     "Audit": "Who did what, when and with which outcome.",
     "Agents": "The Model Context Protocol, and the authorization of agents' hosts.",
     "Operations": "Health, metrics and documents of the gateway.",

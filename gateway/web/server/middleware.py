@@ -17,6 +17,7 @@ from gateway.access.audit.log import Audit, Entry, begin_request
 from gateway.access.identity.model import Caller, id_of, id_text
 from gateway.errors import (
     GatewayError,
+    InsufficientScope,
     InternalError,
     MalformedRequest,
     UnsupportedEncoding,
@@ -55,7 +56,7 @@ _REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organizati
 _WELL_KNOWN = "/.well-known/"
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: path variables, other than the connector's, that name the target of a change
-_TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id")
+_TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id", "person_session_id")
 
 
 @web.middleware
@@ -194,9 +195,11 @@ def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Cal
         entry.connector_id = id_of(request.match_info.get("connector_id"))
         entry.target = request.match_info.get(_target_of(route.path))
         if caller is not None:
-            entry.organization_id, entry.actor = caller.organization_id, caller.client.id
+            entry.acted(caller)
     if caller is not None and route.method == "GET" and route.audit is None:
         request[ENDS_WITH_CALLER] = True
+    if caller is not None and caller.session is not None and not route.in_session:
+        raise InsufficientScope("a session runs operations; it cannot do this")
     if route.scope is not None and caller is not None:
         caller.require(route.scope)
     if route.is_page and "\x00" in request.query_string:
