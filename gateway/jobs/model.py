@@ -9,7 +9,7 @@ from uuid import UUID
 
 import msgspec
 
-from gateway.access.identity.model import Session
+from gateway.access.identity.model import PersonSession
 from gateway.contract.jobs import FINAL, JobStatus
 from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
@@ -32,7 +32,7 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     organization_id: UUID
     client_id: UUID | None = None
     #: the session in which it was requested
-    session: Session | None = None
+    session: PersonSession | None = None
     connector_id: UUID | None = None
     workspace_name: str | None = None
     task: str = OPERATION_TASK
@@ -114,7 +114,7 @@ class JobSummary(msgspec.Struct, frozen=True, kw_only=True):
     #: its latest approval: `{id, status, reason, expires_at}`
     approval: dict[str, Any] | None = None
     #: the session in which it was requested
-    session: Session | None = None
+    session: PersonSession | None = None
 
     @property
     def is_done(self) -> bool:
@@ -168,7 +168,7 @@ _TYPES = {
     Surface: "text",
     Mapping[str, Any]: "text",
     Mapping[str, str]: "jsonb",
-    Session: "jsonb",
+    PersonSession: "jsonb",
 }
 
 
@@ -243,7 +243,7 @@ def _members(row: Any) -> dict[str, Any]:
     for name in ("error", "approval"):
         members[name] = None if members[name] is None else json.loads(members[name])
     if members["session"] is not None:
-        members["session"] = msgspec.json.decode(members["session"], type=Session)
+        members["session"] = msgspec.json.decode(members["session"], type=PersonSession)
     members["effect"] = Effect(members["effect"])
     members["surface"] = Surface(members["surface"])
     members["status"] = JobStatus(members["status"])

@@ -9,7 +9,7 @@ from gateway.access.budgets.model import exceeding
 from gateway.access.budgets.service import limit_faults
 from gateway.access.budgets.store import BudgetStore
 from gateway.access.identity.directory import Directory
-from gateway.access.identity.model import Caller, Client, Scope, Session, SessionBudget
+from gateway.access.identity.model import Caller, Client, PersonSession, Scope, SessionBudget
 from gateway.access.identity.patterns import covers, matches
 from gateway.access.identity.people import People, Person
 from gateway.access.identity.sessions import MAX_SESSIONS, SessionStore, StoredSession
@@ -54,7 +54,7 @@ class _Outline:
 
     #: the person, with what the person and the client may both do
     person: Client
-    session: Session
+    session: PersonSession
     scopes: frozenset[str]
     workspaces: frozenset[str] | None
     seconds: int
@@ -117,7 +117,7 @@ class Delegation:
         if (
             person is None
             or not person.client.is_person
-            or not await self.sessions.may_act_for(caller.organization_id, caller.client_id, new.person_id)
+            or not await self.identity.may_act_for(caller.organization_id, caller.client_id, new.person_id)
         ):
             raise InsufficientScope(
                 "the client may open sessions for active people of the groups in its delegate_for, and by subject for "
@@ -186,7 +186,7 @@ class Delegation:
             *await self._connector_faults(usable, new),
             *await self._pattern_faults("allow", allow or ()),
             *await self._pattern_faults("deny", deny),
-            *_narrowing_faults(outer, allow, new),
+            *_narrowing_faults(outer, allow),
             *_effect_faults(outer, person, new),
             *self._budget_faults(outer, new),
             *_time_faults(left, new),
@@ -195,8 +195,8 @@ class Delegation:
             raise InvalidParams(faults=faults)
         seconds = new.expires_in or SESSION_SECONDS
         own = () if new.budget is None else (SessionBudget(name=_budget_name(id_), limits=new.budget),)
-        inherited = outer or Session(id=id_, client_id=caller.client_id)
-        session = Session(
+        inherited = outer or PersonSession(id=id_, client_id=caller.client_id)
+        session = PersonSession(
             id=id_,
             client_id=inherited.client_id,
             connectors=inherited.connectors if new.connectors is None else tuple(dict.fromkeys(new.connectors)),
@@ -301,7 +301,7 @@ class Delegation:
             if connector_id not in found
         ]
 
-    def _budget_faults(self, outer: Session | None, new: NewSession) -> Iterator[FieldError]:
+    def _budget_faults(self, outer: PersonSession | None, new: NewSession) -> Iterator[FieldError]:
         if new.budget is None:
             return
         for fault in limit_faults(new.budget, self.catalog):
@@ -331,7 +331,7 @@ def _workspace_faults(usable: Caller, person: Client, new: NewSession) -> Iterat
         yield _fault("workspace_name", f"the session may have {allowed or 'no workspace'}, not {new.workspace_name!r}")
 
 
-def _narrowing_faults(outer: Session | None, allow: Sequence[str] | None, new: NewSession) -> Iterator[FieldError]:
+def _narrowing_faults(outer: PersonSession | None, allow: Sequence[str] | None) -> Iterator[FieldError]:
     """Patterns that allow more than the session in which this one is opened."""
     if outer is None or outer.allow is None:
         return
@@ -341,7 +341,7 @@ def _narrowing_faults(outer: Session | None, allow: Sequence[str] | None, new: N
             yield FieldError(f"/tools/allow/{index}", "tools.allow", "too_many", message)
 
 
-def _effect_faults(outer: Session | None, person: Client, new: NewSession) -> Iterator[FieldError]:
+def _effect_faults(outer: PersonSession | None, person: Client, new: NewSession) -> Iterator[FieldError]:
     for effect in new.effects or ():
         if outer is not None and outer.effects is not None and effect not in outer.effects:
             yield _fault("effects", f"the session in which it is opened has no {effect}")

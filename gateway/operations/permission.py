@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
-from gateway.access.identity.model import Session
+from gateway.access.identity.model import PersonSession
 from gateway.access.policy.model import Decision, PolicyCall, Target, Verdict
 from gateway.access.policy.paths import covers, first_redacted, first_telling
 from gateway.access.policy.point import PolicyPoint
@@ -32,12 +32,14 @@ class Acting(Protocol):
     def client_id(self) -> UUID | None: ...
 
     @property
-    def session(self) -> Session | None: ...
+    def session(self) -> PersonSession | None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """The one place that asks for decisions; every method raises DeniedByPolicy."""
+    """The one place that asks for decisions; every method raises DeniedByPolicy, and InsufficientScope for what the
+    session of the caller does not allow.
+    """
 
     point: PolicyPoint
 
@@ -91,6 +93,7 @@ class Permission:
             acting.organization_id,
             PolicyCall(
                 client_id=acting.client_id or _NOBODY,
+                acting_client_id=_acting_client(acting),
                 target=target_of(record),
                 entity=operation.entity_id,
                 action=operation.action_id,
@@ -128,6 +131,7 @@ class Permission:
             acting.organization_id,
             PolicyCall(
                 client_id=acting.client_id or _NOBODY,
+                acting_client_id=_acting_client(acting),
                 target=target_of(record),
                 entity=entity,
                 action=SEARCH_ACTION,
@@ -174,6 +178,7 @@ def _calls_of(acting: Acting, record: ConnectorRecord, kind: Kind, entity: str, 
     for effect in effects:
         yield PolicyCall(
             client_id=acting.client_id or _NOBODY,
+            acting_client_id=_acting_client(acting),
             target=target_of(record),
             entity=entity,
             action=action,

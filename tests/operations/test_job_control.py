@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from gateway.access.audit.log import Audit
+from gateway.access.identity.model import PersonSession
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
@@ -20,7 +21,7 @@ from gateway.operations.job_control import JobControl
 from tests.connectors.consent.conftest import KEY, World, catalog, opening, server, world  # noqa: F401 - fixtures
 
 #: members in which a retry differs: its own id and data key, the call that asks for it, and that a caller waits for it
-OWN = {"id", "client_id", "request_id", "is_background", "wrapped_key", "traceparent"}
+OWN = {"id", "client_id", "session", "request_id", "is_background", "wrapped_key", "traceparent"}
 #: members of the first job that its row has, and no look-up reads
 UNREAD = {"token_hash"}
 #: members of a new job that are read again
@@ -47,6 +48,7 @@ async def test_a_retry_has_every_member_of_the_job_but_its_own(control: JobContr
         id=uuid4(),
         organization_id=connector.organization_id,
         client_id=UUID(int=1),
+        session=PersonSession(id=UUID(int=3), client_id=UUID(int=4)),
         connector_id=connector.id,
         workspace_name=connector.workspace_name,
         kind=connector.kind,

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
-from gateway.access.identity.model import Session
+from gateway.access.identity.model import PersonSession
 from gateway.contract.budgets import BudgetLimits, BudgetPeriod
 
 _NOTHING = Decimal(0)
@@ -122,7 +122,7 @@ def spending_limit(
     )
 
 
-def budgets_of(session: Session | None) -> tuple[SpendingLimit, ...]:
+def budgets_of(session: PersonSession | None) -> tuple[SpendingLimit, ...]:
     """The budgets of a session, and of those in which it was opened."""
     return () if session is None else tuple(spending_limit(each.name, each.limits) for each in session.budgets)
 

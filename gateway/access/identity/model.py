@@ -68,7 +68,7 @@ class SessionBudget(msgspec.Struct, frozen=True, kw_only=True):
     limits: BudgetLimits
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
+class PersonSession(msgspec.Struct, frozen=True, kw_only=True):
     """What a client may do for a person, beside scopes and workspaces."""
 
     id: UUID
@@ -116,7 +116,7 @@ class Client:
     #: names of the groups for whose members the client may open sessions
     delegate_for: tuple[str, ...] = ()
     #: the session in which another client acts for this person; None for a client that acts for itself
-    session: Session | None = None
+    session: PersonSession | None = None
     #: the hash of the token by which it was verified; None without one, as in the console
     token_hash: bytes | None = field(default=None, repr=False, compare=False)
 
@@ -155,7 +155,7 @@ class Caller(msgspec.Struct, frozen=True):
         return self.client.id if self.client.is_person else None
 
     @property
-    def session(self) -> Session | None:
+    def session(self) -> PersonSession | None:
         """The session in which a client acts for the person."""
         return self.client.session
 

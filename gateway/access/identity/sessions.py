@@ -9,8 +9,7 @@ from uuid import UUID
 import asyncpg
 import msgspec
 
-from gateway.access.identity.model import Caller, Scope, Session
-from gateway.access.identity.store import MAY_ACT_FOR
+from gateway.access.identity.model import Caller, PersonSession, Scope
 from gateway.errors import NotFound
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import Where
@@ -61,7 +60,6 @@ _DESCENDANTS = """
 """
 # The trigger ends what the sessions began, also of those that were opened in it.
 _END = "DELETE FROM person_sessions WHERE organization_id = $1 AND id = $2 RETURNING person_id"
-_IS_ALLOWED = f"SELECT {MAY_ACT_FOR.format(person='$1::uuid', client='$2::uuid', organization='$3::uuid')}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +74,7 @@ class StoredSession:
     parent_id: UUID | None
     scopes: Sequence[str]
     workspaces: Sequence[str] | None
-    limits: Session
+    limits: PersonSession
     created_at: datetime
     expires_at: datetime
 
@@ -87,11 +85,6 @@ class SessionStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def may_act_for(self, organization_id: UUID, client_id: UUID, person_id: UUID) -> bool:
-        """Whether the client may act for the person."""
-        async with self._database.system() as connection:
-            return bool(await connection.fetchval(_IS_ALLOWED, person_id, client_id, organization_id))
-
     async def is_full(self, connection: Connection, organization_id: UUID) -> bool:
         """Whether the organization has as many open sessions as it may have."""
         return bool(await connection.fetchval(_COUNT, organization_id, MAX_SESSIONS) >= MAX_SESSIONS)
@@ -100,7 +93,7 @@ class SessionStore:
         self,
         connection: Connection,
         organization_id: UUID,
-        session: Session,
+        session: PersonSession,
         *,
         person_id: UUID,
         parent_id: UUID | None,
@@ -170,4 +163,4 @@ class SessionStore:
 
 
 def _stored(row: Any) -> StoredSession:
-    return StoredSession(**{**row, "limits": msgspec.json.decode(row["limits"], type=Session)})
+    return StoredSession(**{**row, "limits": msgspec.json.decode(row["limits"], type=PersonSession)})

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import msgspec
 
-from gateway.access.identity.model import Caller, Client, Organization, Scope, Session
+from gateway.access.identity.model import Caller, Client, Organization, PersonSession, Scope
 from gateway.errors import Conflict, NotFound, Unauthorized
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import OWNED_CONNECTORS
@@ -129,21 +129,15 @@ _REVOKE_TOKEN = """
     WITH revoked AS (DELETE FROM tokens WHERE hash = $1 AND client_id = $2 RETURNING client_id)
     SELECT pg_notify('gateway', 'client:' || client_id) FROM revoked
 """
-#: whether a client may act for a person: a user of its own product, or a member of a group in its `delegate_for`
-MAY_ACT_FOR = """
-    (EXISTS (SELECT FROM people WHERE people.client_id = {person} AND people.namespace_id = {client})
-     OR EXISTS (
-        SELECT FROM group_members JOIN clients AS acting ON acting.id = {client}
-        WHERE group_members.organization_id = {organization} AND group_members.client_id = {person}
-          AND group_name = ANY (acting.delegate_for)))
+# A user of the client's own product, or a member of a group in its `delegate_for`.
+_MAY_ACT_FOR = """
+    SELECT EXISTS (SELECT FROM people WHERE client_id = $3 AND namespace_id = $2)
+        OR EXISTS (
+            SELECT FROM group_members JOIN clients ON clients.id = $2
+            WHERE organization_id = $1 AND client_id = $3 AND group_name = ANY (delegate_for))
 """
-_MAY_ACT_IN_SESSION = MAY_ACT_FOR.format(
-    person="person_sessions.person_id",
-    client="person_sessions.client_id",
-    organization="person_sessions.organization_id",
-)
 # A token of a grant or a session has at most the permissions of the grant or the session.
-_TOKEN = f"""
+_TOKEN = """
     SELECT tokens.client_id, extract(epoch FROM tokens.expires_at - now())::float8 AS seconds_left,
            coalesce(agent_grants.organization_id, person_sessions.organization_id) AS organization_id,
            coalesce(agent_grants.scopes, person_sessions.scopes, tokens.scopes) AS scopes,
@@ -152,7 +146,6 @@ _TOKEN = f"""
     FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
     LEFT JOIN person_sessions ON person_sessions.id = tokens.session_id
     WHERE tokens.hash = $1 AND tokens.expires_at > now()
-      AND (tokens.session_id IS NULL OR {_MAY_ACT_IN_SESSION})
 """
 
 _HAS_TOKEN = "SELECT EXISTS (SELECT FROM tokens WHERE hash = $1)"
@@ -214,7 +207,7 @@ class StoredToken:
     workspaces: Sequence[str] | None = None
     resource: str | None = None
     #: that of its session
-    session: Session | None = None
+    session: PersonSession | None = None
 
     def narrowed(self, client: Client) -> Client:
         """The client with the scopes, the workspaces and the resource of the token."""
@@ -358,6 +351,11 @@ class IdentityStore:
         async with self._database.system() as connection:
             return bool(await connection.fetchval(_IS_IN_NAMESPACE, person_id, client_id))
 
+    async def may_act_for(self, organization_id: UUID, client_id: UUID, person_id: UUID) -> bool:
+        """Whether the client may open sessions for the person."""
+        async with self._database.system() as connection:
+            return bool(await connection.fetchval(_MAY_ACT_FOR, organization_id, client_id, person_id))
+
     async def disable_client(self, client_id: UUID) -> None:
         """Disable the client and end its tokens, grants, console sessions, connect links and consents, and those
         schedules, webhooks and jobs that act for a person; all processes are notified at once.
@@ -430,7 +428,7 @@ class IdentityStore:
             row = await connection.fetchrow(_TOKEN, token_hash)
         if row is None:
             return None
-        session = None if row["session"] is None else msgspec.json.decode(row["session"], type=Session)
+        session = None if row["session"] is None else msgspec.json.decode(row["session"], type=PersonSession)
         return StoredToken(**{**row, "session": session})
 
     async def require_unrevoked(self, client: Client) -> None:

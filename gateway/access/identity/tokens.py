@@ -153,7 +153,9 @@ class Tokens:
         if token.session is None:
             return token.narrowed(client)
         acting = await self._store.enabled_client(token.session.client_id)
-        if acting is None or Scope.DELEGATE not in acting.scopes:
+        if acting is None or token.organization_id is None or Scope.DELEGATE not in acting.scopes:
+            return None
+        if not await self._store.may_act_for(token.organization_id, acting.id, client.id):
             return None
         return token.acting_for(client, acting)
 
