@@ -30,6 +30,7 @@ SECTIONS = {
         Lazy("types", "gateway.cli.types:types", "Show kinds, entities and operations, with examples."),
         Lazy("tools", "gateway.cli.tools:tools", "Print operations as tool definitions for agent frameworks."),
         Lazy("workspaces", "gateway.cli.api:workspaces", "List the workspaces of the organization."),
+        Lazy("organization", "gateway.cli.organization:organization", "Delete the organization and all its data."),
         Lazy("audit", "gateway.cli.audit:audit", "List, export and verify the audit log."),
         Lazy("logs", "gateway.cli.logs:logs", "List or follow the HTTP requests to applications."),
         Lazy("grants", "gateway.cli.api:grants", "List and revoke the access of agents' hosts."),

@@ -99,6 +99,11 @@ class Gateway:
         """Close the connections."""
         await self._session.close()
 
+    async def delete_organization(self, confirm: str) -> Job:
+        """Delete the organization, whose name `confirm` is, with all its data; the job's result is a certificate."""
+        call = ApiRequest(method="DELETE", path="/api/v1/organization", query={"confirm": confirm})
+        return accepted(self._session, await self._session.fetch(call))
+
     async def execute(
         self,
         connector: str | Connector,

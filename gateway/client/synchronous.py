@@ -801,6 +801,10 @@ class SyncGateway(Synchronous[Gateway]):
         self._loop.run(self._target.close())
         self._loop.close()
 
+    def delete_organization(self, confirm: str) -> SyncJob:
+        """Delete the organization, whose name `confirm` is, with all its data; the job's result is a certificate."""
+        return SyncJob(self._loop.run(self._target.delete_organization(confirm)), self._loop)
+
     def execute(
         self,
         connector: str | Connector,

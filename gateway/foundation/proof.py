@@ -38,7 +38,11 @@ class Signer:
 
     def checkpoint(self, seq: int, hash_: str, at: str) -> dict[str, Any]:
         """The signed line for the entry with that number and hash."""
-        line: dict[str, Any] = {"checkpoint": True, "seq": seq, "hash": hash_, "at": at, "key_id": self.key_id}
+        return self.signed({"checkpoint": True, "seq": seq, "hash": hash_, "at": at})
+
+    def signed(self, document: Mapping[str, Any]) -> dict[str, Any]:
+        """The document with `key_id` and `signature`, which is over the canonical form of all other members."""
+        line = {**document, "key_id": self.key_id}
         return {**line, "signature": base64.b64encode(self._key.sign(rfc8785.dumps(line))).decode()}
 
 

@@ -50,6 +50,12 @@ DELETE_PERSON = Task(
     not_retried_because=_REPEATED,
     deletes_with_connector=False,
 )
+DELETE_ORGANIZATION = Task(
+    "delete_organization",
+    is_cancellable=False,
+    not_retried_because=_REPEATED,
+    deletes_with_connector=False,
+)
 # A second run of the whole batch would repeat the operations that succeeded.
 BATCH = Task(
     "batch",
@@ -59,7 +65,17 @@ REPLAY = Task("replay_policies")
 #: all tasks by name
 TASKS: Mapping[str, Task] = {
     task.name: task
-    for task in (OPERATION, BATCH, EXPORT, SYNCHRONIZE, DELETE_CONNECTOR, DELETE_WORKSPACE, DELETE_PERSON, REPLAY)
+    for task in (
+        OPERATION,
+        BATCH,
+        EXPORT,
+        SYNCHRONIZE,
+        DELETE_CONNECTOR,
+        DELETE_WORKSPACE,
+        DELETE_PERSON,
+        DELETE_ORGANIZATION,
+        REPLAY,
+    )
 }
 
 

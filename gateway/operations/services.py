@@ -31,6 +31,7 @@ from gateway.operations.execution import Execution
 from gateway.operations.exports.service import Exports
 from gateway.operations.job_control import JobControl
 from gateway.operations.offers import Offers
+from gateway.operations.organization_deletion import OrganizationDeletion
 from gateway.operations.permission import Permission
 from gateway.operations.policy_trials import PolicyTrials
 from gateway.operations.reading import ResultReading
@@ -61,6 +62,7 @@ class OperationServices:
     exports: Exports
     uploads: Uploads
     deletion: Deletion
+    organization_deletion: OrganizationDeletion
     delegation: Delegation
     job_control: JobControl
     schedules: ScheduleService
@@ -108,9 +110,23 @@ async def open_operations(
         idempotency_seconds=settings.idempotency_seconds,
     )
     inputs = BatchInputs(database, jobs.sealing)
-    schedule_store = ScheduleStore(database, vault)
     people = People(database, identity)
     directory = Directory(audit, people, identity)
+    deletion = Deletion(
+        audit=audit,
+        database=database,
+        connectors=connectors.store,
+        access=connectors.access,
+        identity=identity,
+        directory=directory,
+        jobs=jobs.store,
+        job_removal=JobRemoval(database, settings.job_retention, jobs.sealing),
+        files=jobs.files,
+        authorizers=connectors.oauth.authorizers,
+        wakeup=jobs.wakeup,
+        request_log=logs.requests,
+    )
+    schedule_store = ScheduleStore(database, vault)
     try:
         yield OperationServices(
             permission=permission,
@@ -154,19 +170,14 @@ async def open_operations(
                 files=jobs.files,
             ),
             uploads=Uploads(audit, resolver, permission, spending, runs, UploadStore(database, vault)),
-            deletion=Deletion(
+            deletion=deletion,
+            organization_deletion=OrganizationDeletion(
                 audit=audit,
                 database=database,
-                connectors=connectors.store,
-                access=connectors.access,
-                identity=identity,
-                directory=directory,
                 jobs=jobs.store,
-                job_removal=JobRemoval(database, settings.job_retention, jobs.sealing),
-                files=jobs.files,
-                authorizers=connectors.oauth.authorizers,
+                deletion=deletion,
                 wakeup=jobs.wakeup,
-                request_log=logs.requests,
+                signer=logs.chain.keys[0],
             ),
             delegation=Delegation(
                 audit=audit,

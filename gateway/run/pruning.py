@@ -19,6 +19,7 @@ from gateway.events.store import PRUNE as PRUNE_DELIVERIES
 from gateway.events.subscription_store import PRUNE as PRUNE_SUBSCRIPTIONS
 from gateway.foundation.db.pruning import prune
 from gateway.jobs.pruning import prune_jobs
+from gateway.operations.organization_deletion import PRUNE_ORGANIZATIONS
 from gateway.operations.uploads.store import PRUNE as PRUNE_UPLOADS
 from gateway.run.services import Services
 
@@ -51,6 +52,7 @@ def prunings(services: Services) -> Sequence[tuple[str, float, Callable[[], Awai
         ("provider sign-in pruning", 300, partial(prune_provider_sign_ins, database)),
         ("agent grant pruning", 300, partial(prune_grants, database)),
         ("upload pruning", 300, partial(prune, database, PRUNE_UPLOADS)),
+        ("organization pruning", 600, partial(prune, database, PRUNE_ORGANIZATIONS)),
         ("export pruning", 60, services.operations.exports.delete_pages),
         ("file pruning", 300, services.jobs.files.prune),
     )

@@ -18,5 +18,6 @@ def work_of(services: Services) -> Mapping[str, Work]:
         tasks.DELETE_CONNECTOR.name: operations.deletion.run_delete_connector,
         tasks.DELETE_WORKSPACE.name: operations.deletion.run_delete_workspace,
         tasks.DELETE_PERSON.name: operations.deletion.run_delete_person,
+        tasks.DELETE_ORGANIZATION.name: operations.organization_deletion.run,
         tasks.REPLAY.name: operations.policy_trials.run_replay,
     }

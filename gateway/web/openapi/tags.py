@@ -16,6 +16,7 @@ TAGS = {
     "Webhooks": "Deliveries of events to receivers, as Standard Webhooks describes.",
     "Policies": "What clients may do beyond their scopes, in Cedar.",
     "Approvals": "Calls that wait until a person approves them.",
+    "Organization": "The organization itself.",
     "Budgets": "What clients, people and workspaces may use in a period.",
     "Clients": "Programs and people that may act for the organization.",
     "People": "People of the organization, and groups from which they have rights.",

@@ -1,0 +1,49 @@
+"""The organization itself, for its administrators."""
+
+from aiohttp import web
+from pydantic import Field
+
+from gateway.access.identity.model import Scope
+from gateway.contract.jobs import AcceptedJobView
+from gateway.web.api.jobs import accepted_response
+from gateway.web.bodies import QueryString, read_query
+from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
+from gateway.web.route import ACCEPTED_HEADERS, Route
+
+
+class DeletionQuery(QueryString):
+    """The confirmation."""
+
+    confirm: str = Field(description="the organization's name", max_length=500)
+
+
+async def delete_organization(request: web.Request) -> web.Response:
+    """Deletes everything of the organization: connectors (their OAuth tokens are revoked), copies, jobs, files,
+    clients, people, policies and logs. Other clients are refused at once, and the caller keeps the scope `read` until
+    the job's result expires. The result is a certificate: how many rows of each table were deleted, signed with a key
+    of `GET /api/v1/audit/keys`.
+    """
+    query = read_query(request, DeletionQuery)
+    deletion = request.app[SERVICES].operations.organization_deletion
+    return accepted_response(request, await deletion.delete(request[CALLER], query.confirm, request[REQUEST_ID]))
+
+
+#: the routes of these handlers, in the order in which they are tried
+ROUTES: tuple[Route, ...] = (
+    Route(
+        "DELETE",
+        "/api/v1/organization",
+        delete_organization,
+        "Delete the organization and all its data",
+        "Organization",
+        query=DeletionQuery,
+        response=AcceptedJobView,
+        answers={202: "The job"},
+        sends={202: ACCEPTED_HEADERS},
+        errors=(409,),
+        scope=Scope.ADMIN,
+        audit="organization.delete",
+        command="gateway organization delete acme",
+        python='job = await gateway.delete_organization("acme")\nprint((await job.wait()).status)',
+    ),
+)
