@@ -19,6 +19,7 @@ from gateway.access.identity.clients import Clients
 from gateway.access.identity.console_sessions import ConsoleSessions
 from gateway.access.identity.directory import Directory
 from gateway.access.identity.people import People
+from gateway.access.identity.sessions import SessionStore
 from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import Tokens
 from gateway.access.oauth_server.hosts import Hosts
@@ -31,6 +32,9 @@ from gateway.access.policy.schema import document
 from gateway.access.policy.service import PolicyService
 from gateway.access.policy.store import PolicyStore
 from gateway.access.request_log.log import RequestLog
+from gateway.access.sign_in.exchange import TokenExchange
+from gateway.access.sign_in.issuer_store import IssuerStore
+from gateway.access.sign_in.issuers import Issuers
 from gateway.access.sign_in.model import ProviderSettings
 from gateway.access.sign_in.store import SignInStore
 from gateway.errors import NotFound
@@ -117,6 +121,9 @@ class AccessServices:
     attempts: Attempts
     console_sessions: ConsoleSessions
     authorization: AuthorizationServer
+    #: the issuers that organizations trust, and the exchange of their tokens
+    issuers: Issuers
+    exchange: TokenExchange
     #: None if the settings name no provider
     provider_sign_in: "ProviderSignIn | None"
     #: seals the state that an agent's host holds between a tool's question to the user and the answer
@@ -148,6 +155,16 @@ async def open_access(
     tokens = Tokens(identity, settings.token_seconds, attempts)
     notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
     grants, people = AuthorizationStore(database), People(database, identity)
+    issuer_store = IssuerStore(database)
+    authorization = AuthorizationServer(
+        audit,
+        catalog,
+        store=grants,
+        hosts=Hosts(grants, attempts),
+        tokens=tokens,
+        issuer=settings.base_url,
+        token_seconds=settings.token_seconds,
+    )
     try:
         yield AccessServices(
             tokens=tokens,
@@ -155,14 +172,20 @@ async def open_access(
             directory=Directory(audit, people, identity),
             attempts=attempts,
             console_sessions=ConsoleSessions(database, identity, derived_key(key_list, "console forms")),
-            authorization=AuthorizationServer(
+            authorization=authorization,
+            issuers=Issuers(audit, issuer_store, is_private=settings.oidc_private),
+            exchange=TokenExchange(
                 audit,
-                catalog,
-                store=grants,
-                hosts=Hosts(grants, attempts),
+                database,
+                identity=identity,
+                people=people,
+                sessions=SessionStore(database),
+                issuers=issuer_store,
                 tokens=tokens,
-                issuer=settings.base_url,
-                token_seconds=settings.token_seconds,
+                resource_of=authorization.resource_of_client,
+                base_url=settings.base_url,
+                seconds=settings.token_seconds,
+                is_private=settings.oidc_private,
             ),
             provider_sign_in=_provider_sign_in(
                 settings, database, people, SealedText(derived_key(key_list, "provider sign-ins"))

@@ -23,6 +23,7 @@ SECTIONS = {
         Lazy("approvals", "gateway.cli.approvals:approvals", "Approve or deny calls that wait."),
         Lazy("budget", "gateway.cli.budget:budget", "Limit what clients may use in a period."),
         Lazy("sessions", "gateway.cli.sessions:sessions", "Act for a person: open, list and end sessions."),
+        Lazy("issuers", "gateway.cli.issuers:issuers", "Trust providers whose tokens clients exchange."),
         Lazy("policy", "gateway.cli.policy:policy", "Store policies from files, and try them by cases."),
         Lazy("connect", "gateway.cli.connect:connect", "Create a connector, by credentials or OAuth consent."),
         Lazy("connectors", "gateway.cli.connectors:connectors", "List, check, synchronize and delete connectors."),

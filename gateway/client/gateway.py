@@ -18,6 +18,7 @@ from gateway.client.budgets import Budgets
 from gateway.client.connectors import Connectors
 from gateway.client.downloads import Resource, ResourceSource, chunks
 from gateway.client.hooks import Hooks
+from gateway.client.issuers import TrustedIssuers
 from gateway.client.jobs import Job, Jobs, accepted
 from gateway.client.logs import Logs
 from gateway.client.policies import Policies
@@ -85,6 +86,7 @@ class Gateway:
         self.approvals = ApprovalRequests(self._session)
         self.budgets = Budgets(self._session)
         self.sessions = PersonSessions(self._session)
+        self.issuers = TrustedIssuers(self._session)
         self.hooks = Hooks(self._session, self.connectors)
 
     async def __aenter__(self) -> Self:

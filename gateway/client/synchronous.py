@@ -17,6 +17,7 @@ from gateway.client.budgets import Budgets
 from gateway.client.connectors import Connectors, Consent, IfExists
 from gateway.client.gateway import Gateway
 from gateway.client.hooks import Hooks
+from gateway.client.issuers import TrustedIssuers
 from gateway.client.jobs import Job, Jobs, Watcher
 from gateway.client.logs import Logs
 from gateway.client.policies import Policies
@@ -47,6 +48,7 @@ from gateway.contract.events import (
 )
 from gateway.contract.gateway_state import AuditEntryView, AuditKeyView, RequestView
 from gateway.contract.hooks import HookView
+from gateway.contract.issuers import IssuerView
 from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatches
 from gateway.contract.oauth import AppView, FlowView
@@ -528,6 +530,34 @@ class SyncBudgets(Synchronous[Budgets]):
         return self._loop.run(self._target.delete(name))
 
 
+class SyncTrustedIssuers(Synchronous[TrustedIssuers]):
+    """The issuers that the organization trusts."""
+
+    def add(
+        self,
+        issuer: str,
+        *,
+        audience: str,
+        client_ids: Sequence[str] | None = None,
+        groups_claim: str | None = None,
+        create_people: bool = False,
+    ) -> IssuerView:
+        """Trust an issuer; raises InvalidParams with all faults, and Conflict for one that is trusted already."""
+        return self._loop.run(
+            self._target.add(
+                issuer, audience=audience, client_ids=client_ids, groups_claim=groups_claim, create_people=create_people
+            )
+        )
+
+    def list(self) -> list[IssuerView]:
+        """The issuers, by their URLs."""
+        return self._loop.run(self._target.list())
+
+    def delete(self, issuer_id: str) -> None:
+        """End the trust in an issuer, and the sessions that came from it; raises NotFound."""
+        return self._loop.run(self._target.delete(issuer_id))
+
+
 class SyncPersonSessions(Synchronous[PersonSessions]):
     """The sessions in which the client acts for people."""
 
@@ -788,6 +818,7 @@ class SyncGateway(Synchronous[Gateway]):
         self.approvals = SyncApprovalRequests(self._target.approvals, loop)
         self.budgets = SyncBudgets(self._target.budgets, loop)
         self.sessions = SyncPersonSessions(self._target.sessions, loop)
+        self.issuers = SyncTrustedIssuers(self._target.issuers, loop)
         self.hooks = SyncHooks(self._target.hooks, loop)
 
     def __enter__(self) -> Self:

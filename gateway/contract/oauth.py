@@ -9,6 +9,7 @@ from uuid import UUID
 from msgspec import Struct
 from yarl import URL
 
+from gateway.contract.issuers import ACCESS_TOKEN_TYPE, ID_JAG_PROFILE
 from gateway.contract.members import TIME, Id, ListOf, PageOf, Time, Url, member
 
 _ISSUER = "https://gateway.example.com"
@@ -114,6 +115,9 @@ class GrantedTokenView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     token_type: Annotated[Literal["bearer"], member("Always `bearer`.")]
     expires_in: Annotated[int, member("Seconds until the token expires.", 900)]
     scope: Annotated[str, member("The scopes, separated by spaces.", "read write")]
+    issued_token_type: Annotated[
+        str | None, member("Of a token exchange: the type of the token (RFC 8693 §2.2.1).", ACCESS_TOKEN_TYPE)
+    ] = None
     refresh_token: Annotated[
         str | None, member("Of a person's grant: gets the next token; it is valid for one use.")
     ] = None
@@ -202,6 +206,9 @@ class ServerMetadataView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     response_modes_supported: Annotated[list[str], member("RFC 8414 §2.", ["query"])]
     grant_types_supported: Annotated[
         list[str], member("RFC 8414 §2.", ["authorization_code", "refresh_token", "client_credentials"])
+    ]
+    authorization_grant_profiles_supported: Annotated[
+        list[str], member("The profiles of the grant `jwt-bearer`.", [ID_JAG_PROFILE])
     ]
     token_endpoint_auth_methods_supported: Annotated[
         list[str], member("RFC 8414 §2.", ["none", "client_secret_basic", "client_secret_post"])

@@ -204,6 +204,7 @@ class Delegation:
             deny=tuple(dict.fromkeys((*inherited.deny, *deny))),
             effects=inherited.effects if new.effects is None else tuple(dict.fromkeys(new.effects)),
             budgets=(*inherited.budgets, *own),
+            issuer_id=inherited.issuer_id,
         )
         only_reads = session.effects is not None and set(session.effects) == {Effect.READ}
         return _Outline(
@@ -230,6 +231,7 @@ class Delegation:
                 workspaces=None if outline.workspaces is None else sorted(outline.workspaces),
                 link_id=link_id,
                 token_hash=hashed(token),
+                resource=None if caller.session is None else caller.client.resource,
                 seconds=outline.seconds,
             )
             if expires_at is None:

@@ -9,6 +9,7 @@ from gateway.access.identity.console_sessions import prune_console_sessions
 from gateway.access.oauth_server.store import prune_grants
 from gateway.access.policy.history import PRUNE_HISTORY
 from gateway.access.request_log.log import prune_request_log
+from gateway.access.sign_in.issuer_store import prune_used_assertions
 from gateway.access.sign_in.store import prune_provider_sign_ins
 from gateway.connectors.consent.store import PRUNE as PRUNE_CONSENTS
 from gateway.connectors.links.store import prune_connect_sessions
@@ -49,6 +50,7 @@ def prunings(services: Services) -> Sequence[tuple[str, float, Callable[[], Awai
         ("consent pruning", 60, partial(prune, database, PRUNE_CONSENTS)),
         ("connect link pruning", 60, partial(prune_connect_sessions, database)),
         ("console session pruning", 300, partial(prune_console_sessions, database)),
+        ("used assertion pruning", 300, partial(prune_used_assertions, database)),
         ("provider sign-in pruning", 300, partial(prune_provider_sign_ins, database)),
         ("agent grant pruning", 300, partial(prune_grants, database)),
         ("upload pruning", 300, partial(prune, database, PRUNE_UPLOADS)),

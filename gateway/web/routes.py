@@ -18,6 +18,7 @@ from gateway.web.api import (
     execute,
     grants,
     hooks,
+    issuers,
     job_events,
     jobs,
     mcp,
@@ -50,6 +51,7 @@ ROUTES: tuple[Route, ...] = (
             *(
                 people,
                 sessions,
+                issuers,
                 policies,
                 approvals,
                 budgets,

@@ -52,6 +52,7 @@ MODULES = (
             "Policies": "gateway.client.policies",
             "ApprovalRequests": "gateway.client.approvals",
             "Budgets": "gateway.client.budgets",
+            "TrustedIssuers": "gateway.client.issuers",
             "PersonSessions": "gateway.client.sessions",
             "Schedules": "gateway.client.schedules",
             "Tool": "gateway.client.tools",

@@ -82,6 +82,8 @@ class PersonSession(msgspec.Struct, frozen=True, kw_only=True):
     deny: tuple[str, ...] = ()
     effects: tuple[Effect, ...] | None = None
     budgets: tuple[SessionBudget, ...] = ()
+    #: the trusted issuer whose token was exchanged for it; None for one that the client opened
+    issuer_id: UUID | None = None
 
     def reaches(self, connector_id: UUID) -> bool:
         """Whether the session may use a connector."""

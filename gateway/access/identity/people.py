@@ -55,6 +55,7 @@ _JOIN_GROUPS = """
     RETURNING group_name
 """
 _GROUP = "SELECT name, workspaces, scopes FROM groups WHERE organization_id = $1 AND name = $2"
+_KNOWN_GROUPS = "SELECT name FROM groups WHERE organization_id = $1 AND name = ANY ($2::text[]) ORDER BY name"
 _COUNT_GROUPS = "SELECT count(*) FROM groups WHERE organization_id = $1 AND name <> $2"
 _PUT_GROUP = """
     INSERT INTO groups (organization_id, name, workspaces, scopes) VALUES ($1, $2, $3, $4)
@@ -269,6 +270,11 @@ class People:
         if row is None:
             raise NotFound("there is no such group")
         return GroupView(**row)
+
+    async def known_groups(self, organization_id: UUID, names: Sequence[str]) -> Sequence[str]:
+        """The groups of the organization among these names."""
+        async with self._database.tenant(organization_id) as connection:
+            return [row["name"] for row in await connection.fetch(_KNOWN_GROUPS, organization_id, names)]
 
     async def put_group(self, organization_id: UUID, group: GroupView) -> GroupView:
         """Create the group or replace its rights; every process is notified. Raises Conflict if there are too many."""

@@ -28,14 +28,14 @@ _COUNT = """
 # A session ends with the one in which it was opened.
 _INSERT = """
     INSERT INTO person_sessions (id, organization_id, client_id, person_id, parent_id, scopes, workspaces, limits,
-                                 link_id, expires_at)
-    SELECT $1, $2, $3, $4, $5, $6, $7, $8::text::jsonb, $9,
-           LEAST(now() + make_interval(secs => $10), (SELECT expires_at FROM person_sessions WHERE id = $5))
+                                 link_id, issuer_id, expires_at)
+    SELECT $1, $2, $3, $4, $5, $6, $7, $8::text::jsonb, $9, $10,
+           LEAST(now() + make_interval(secs => $11), (SELECT expires_at FROM person_sessions WHERE id = $5))
     RETURNING expires_at
 """
 _INSERT_TOKEN = """
-    INSERT INTO tokens (hash, client_id, session_id, expires_at)
-    SELECT $1, person_id, id, expires_at FROM person_sessions WHERE id = $2
+    INSERT INTO tokens (hash, client_id, session_id, expires_at, resource)
+    SELECT $1, person_id, id, expires_at, $3 FROM person_sessions WHERE id = $2
 """
 _SECONDS_LEFT = """
     SELECT extract(epoch FROM expires_at - now())::float8 FROM person_sessions
@@ -101,6 +101,7 @@ class SessionStore:
         workspaces: Sequence[str] | None,
         link_id: UUID | None,
         token_hash: bytes,
+        resource: str | None = None,
         seconds: int,
     ) -> datetime | None:
         """Add a session and its token in the caller's transaction; returns when it ends.
@@ -112,10 +113,10 @@ class SessionStore:
         limits = msgspec.json.encode(session).decode()
         members = (organization_id, session.client_id, person_id, parent_id, scopes, workspaces, limits, link_id)
         try:
-            expires_at: datetime = await connection.fetchval(_INSERT, session.id, *members, seconds)
+            expires_at: datetime = await connection.fetchval(_INSERT, session.id, *members, session.issuer_id, seconds)
         except asyncpg.ForeignKeyViolationError:
             return None
-        await connection.execute(_INSERT_TOKEN, token_hash, session.id)
+        await connection.execute(_INSERT_TOKEN, token_hash, session.id, resource)
         return expires_at
 
     async def seconds_left(self, organization_id: UUID, session_id: UUID) -> float | None:

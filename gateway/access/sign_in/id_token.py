@@ -40,14 +40,11 @@ def verified_claims(
     token: str, keys: Sequence[Mapping[str, Any]], expected: ExpectedToken, now: int
 ) -> Mapping[str, Any]:
     """The claims of a valid token; raises SignInRefused, and UnknownKey. `keys` are JWKs (RFC 7517)."""
-    algorithms = [each for each in ALGORITHMS if each in expected.algorithms]
+    header, members = decoded(token, keys, expected.algorithms)
     try:
-        decoded = jwt.decode(
-            token, lambda signed: _key(keys, signed.headers()), registry=JWSRegistry(algorithms=algorithms)
-        )
         claims = CodeIDToken(
-            decoded.claims,
-            decoded.header,
+            members,
+            header,
             {
                 "iss": {"essential": True, "value": expected.issuer},
                 "aud": {"essential": True, "value": expected.client_id},
@@ -65,6 +62,19 @@ def verified_claims(
     if not isinstance(subject, str) or not 0 < len(subject) <= _MAX_NAME or not subject.isprintable():
         raise SignInRefused(f"the provider's claim sub is not 1 to {_MAX_NAME} printable characters")
     return dict(claims)
+
+
+def decoded(
+    token: str, keys: Sequence[Mapping[str, Any]], algorithms: Collection[str] = ALGORITHMS
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The header and the claims of a token whose signature is valid; raises SignInRefused, and UnknownKey."""
+    registry = JWSRegistry(algorithms=[each for each in ALGORITHMS if each in algorithms])
+    try:
+        token_ = jwt.decode(token, lambda signed: _key(keys, signed.headers()), registry=registry)
+    except (JoseError, ValueError, TypeError) as error:
+        description = error.description if isinstance(error, JoseError) else ""
+        raise SignInRefused(f"the provider's ID token is not valid: {description or type(error).__name__}") from error
+    return dict(token_.header), dict(token_.claims)
 
 
 def _key(keys: Sequence[Mapping[str, Any]], header: Mapping[str, Any]) -> Key:

@@ -19,3 +19,10 @@ class ProviderSettings:
     claim: str
     #: whether its host may be a private address, without TLS
     is_private: bool = False
+
+
+def provider_of(issuer: str, *, is_private: bool) -> ProviderSettings:
+    """An issuer of which only the keys are needed, because the gateway is no client of it."""
+    return ProviderSettings(
+        issuer=issuer, client_id="", client_secret=SecretStr(""), scopes=(), claim="sub", is_private=is_private
+    )

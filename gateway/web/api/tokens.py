@@ -9,6 +9,7 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.access.identity.model import Client
+from gateway.contract.issuers import ACCESS_TOKEN_TYPE, ID_TOKEN_TYPE, JWT_BEARER, TOKEN_EXCHANGE, ExchangeRequest
 from gateway.contract.members import ID
 from gateway.contract.oauth import REVOKE, TOKEN, GrantedTokenView, TokenView
 from gateway.contract.problems import OAuthErrorView
@@ -19,8 +20,8 @@ from gateway.web.route import NO_STORE, Route
 
 #: maximum characters of a client's id
 _MAX_ID = 200
-#: maximum characters of a client's secret
-_MAX_SECRET = 500
+#: maximum characters of a client's secret, and of a token of an issuer
+_MAX_SECRET, _MAX_TOKEN = 500, 16_384
 _NO_STORE = {"Cache-Control": "no-store", "Pragma": "no-cache"}
 
 
@@ -36,7 +37,9 @@ class TokenBody(Body):
 class ClientCredentials(Form):
     """The client-credentials grant; id and secret may come in the Authorization header instead."""
 
-    grant_type: str = Field(description="client_credentials, authorization_code or refresh_token")
+    grant_type: str = Field(
+        description=f"client_credentials, authorization_code, refresh_token, {TOKEN_EXCHANGE} or {JWT_BEARER}"
+    )
     client_id: str = Field("", max_length=_MAX_ID, description="the client's id, or the host's")
     client_secret: str = Field("", max_length=_MAX_SECRET, description="the client's secret; a host has none")
 
@@ -65,8 +68,18 @@ class TokenRequest(ClientCredentials):
     scope: str = Field(
         "",
         max_length=_MAX_SECRET,
-        description="of client_credentials: a part of the client's scopes; all of them if empty",
+        description="of client_credentials: a part of the client's scopes; of an exchange: of those that client and "
+        "person both have; all of them if empty",
     )
+    subject_token: str = Field("", max_length=_MAX_TOKEN, description="of token-exchange: the ID token of the person")
+    subject_token_type: str = Field("", max_length=_MAX_ID, description=f"of token-exchange: {ID_TOKEN_TYPE}")
+    requested_token_type: str = Field(
+        "", max_length=_MAX_ID, description=f"of token-exchange: {ACCESS_TOKEN_TYPE}, or left out"
+    )
+    actor_token: str = Field(
+        "", max_length=_MAX_TOKEN, description="of token-exchange: left out, because the client is the actor"
+    )
+    assertion: str = Field("", max_length=_MAX_TOKEN, description="of jwt-bearer: the ID-JAG for this client")
 
 
 class RevokeToken(Form):
@@ -101,6 +114,10 @@ def _only_organization(client: Client) -> str | None:
 async def grant_token(request: web.Request) -> web.Response:
     """The grants of RFC 6749: `client_credentials` for a client (id and secret in the form or by Basic),
     `authorization_code` and `refresh_token` for agents' hosts. Errors have the format of that RFC (§5.2).
+
+    A client with the scope `delegate` exchanges a token of an issuer that the organization trusts for a token of the
+    person whom it names: an ID token by the grant of RFC 8693, or an ID-JAG by that of RFC 7523. The token is that of
+    a session, which `GET /api/v1/sessions` lists. It is valid for an hour at most, and there is no refresh token.
     """
     return await _with_oauth_errors(_grant(request))
 
@@ -114,8 +131,13 @@ async def _grant(request: web.Request) -> web.Response:
     form = await read_form(request, TokenRequest)
     if form.grant_type in ("authorization_code", "refresh_token"):
         return await _exchange(request, form)
+    if form.grant_type in (TOKEN_EXCHANGE, JWT_BEARER):
+        return await _exchange_for_person(request, form)
     if form.grant_type != "client_credentials":
-        raise _UnsupportedGrantType("grant_type must be client_credentials, authorization_code or refresh_token")
+        raise _UnsupportedGrantType(
+            "grant_type must be client_credentials, authorization_code, refresh_token, "
+            f"{TOKEN_EXCHANGE} or {JWT_BEARER}"
+        )
     client_id, secret = _client_of(request, form)
     scopes = frozenset(form.scope.split())
     resource = None if form.resource is None else request.app[ACCESS].authorization.resource_of_client(form.resource)
@@ -130,6 +152,33 @@ async def _grant(request: web.Request) -> web.Response:
 async def _exchange(request: web.Request, form: TokenRequest) -> web.Response:
     """Tokens for an agent's host, a public client: it has an id and no secret."""
     view = await request.app[ACCESS].authorization.exchange(form.model_dump(exclude_none=True))
+    return json_response(view, headers=_NO_STORE)
+
+
+async def _exchange_for_person(request: web.Request, form: TokenRequest) -> web.Response:
+    """A token in which a client acts for the person whom an issuer's token names."""
+    is_assertion = form.grant_type == JWT_BEARER
+    token = form.assertion if is_assertion else form.subject_token
+    if not token:
+        raise OAuthError("invalid_request", f"{'assertion' if is_assertion else 'subject_token'} is missing")
+    if not is_assertion and form.subject_token_type != ID_TOKEN_TYPE:
+        raise OAuthError("invalid_request", f"subject_token_type must be {ID_TOKEN_TYPE}")
+    if not is_assertion and form.requested_token_type not in ("", ACCESS_TOKEN_TYPE):
+        raise OAuthError("invalid_request", f"requested_token_type must be {ACCESS_TOKEN_TYPE}")
+    if form.actor_token:
+        raise OAuthError("invalid_request", "actor_token is not supported: the client is the actor")
+    client_id, secret = _client_of(request, form)
+    view = await request.app[ACCESS].exchange.exchange(
+        ExchangeRequest(
+            client_id=client_id,
+            client_secret=secret,
+            address=address_of(request),
+            token=token,
+            is_assertion=is_assertion,
+            scopes=frozenset(form.scope.split()),
+            resource=form.resource,
+        )
+    )
     return json_response(view, headers=_NO_STORE)
 
 

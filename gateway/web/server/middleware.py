@@ -56,7 +56,7 @@ _REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organizati
 _WELL_KNOWN = "/.well-known/"
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: path variables, other than the connector's, that name the target of a change
-_TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id", "person_session_id")
+_TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id", "person_session_id", "issuer_id")
 
 
 @web.middleware
