@@ -84,7 +84,8 @@ class Settings(BaseSettings):
         "gateway's address is a loopback address. Hosts with a client ID metadata document need no registration.",
     )
     oidc_private: bool = Field(
-        False, description="Whether the sign-in provider may be at a private address and use plain HTTP."
+        False,
+        description="Whether the sign-in provider and trusted issuers may be at private addresses and use plain HTTP.",
     )
     oidc_issuer: str | None = Field(
         None,
