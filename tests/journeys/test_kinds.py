@@ -222,6 +222,20 @@ STORIES = [
         ("accounts", "update", {"id": "{id}", "attributes": {"name": "Acme"}}, "attributes.name", "Acme"),
     ),
     Story(
+        "twilio",
+        {"account_sid": "AC1", "auth_token": "token"},
+        ("accounts", {"PageSize": 2}, "PageToken", "next_page_uri"),
+        ("sid", "sid"),
+        ("accounts", "get", {"sid": "nothing"}, "upstream_not_found"),
+        (
+            "messages",
+            "create",
+            {"AccountSid": "{id}", "To": "+15558675310", "From": "+15017122661", "Body": "Hello"},
+            "Body",
+            "Hello",
+        ),
+    ),
+    Story(
         "gong",
         {"access_key": "key", "access_key_secret": "secret"},
         ("users", {}, "cursor", "cursor"),

@@ -31,6 +31,7 @@ READS = [
     ("linear", "issues", {"first": 2}, "id", "id"),
     ("shopify", "products", {"limit": 2}, "product_id", "id"),
     ("sentry", "releases", {"organization_slug": "acme", "per_page": 2}, "version", "version"),
+    ("twilio", "accounts", {"page_size": 2}, "sid", "sid"),
     ("gong", "users", {}, "id", "id"),
     ("outreach", "accounts", {"page_size": 2}, "id", "id"),
 ]
