@@ -289,6 +289,7 @@ class ConnectorStore:
         where.add("connectors.organization_id = {} AND deleted_at IS NULL", organization_id)
         if not selection.with_personal:
             where.require(OWNED_CONNECTORS, selection.person_id)
+        where.add("connectors.owner_id = {}", selection.owner_id)
         where.add("workspaces.name = {}", selection.workspace_name)
         where.add("workspaces.name = ANY ({}::text[])", selection.workspaces)
         where.add("connectors.name = {}", selection.name)

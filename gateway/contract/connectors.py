@@ -114,6 +114,8 @@ class ConnectorSelection(Struct, frozen=True, kw_only=True):
     #: a part of the connector's or the workspace's name, ignoring case
     containing: str | None = None
     ids: Collection[UUID] | None = None
+    #: the person whose own connectors are the only ones
+    owner_id: UUID | None = None
     #: the caller's person, whose own connectors are included
     person_id: UUID | None = None
     #: whether those of every person are included

@@ -104,6 +104,15 @@ class Delegation:
         with self.audit.record("session.end", caller, target=str(session_id)):
             return await self.sessions.end(caller, session_id)
 
+    async def of_person(self, caller: Caller, limit: int) -> Sequence[SessionView]:
+        """The latest open sessions in which clients act for the caller."""
+        return [_view(each) for each in await self.sessions.find(caller, before=None, limit=limit, is_own=True)]
+
+    async def end_own(self, caller: Caller, session_id: UUID) -> UUID:
+        """End a session in which a client acts for the caller, as `end` does."""
+        with self.audit.record("session.end", caller, target=str(session_id)):
+            return await self.sessions.end(caller, session_id, is_own=True)
+
     async def _person_client(self, caller: Caller, new: NewSession) -> Client:
         """The person for whom the session is, as a client."""
         if caller.session is not None:

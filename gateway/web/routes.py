@@ -36,7 +36,7 @@ from gateway.web.api import (
     uploads,
     webhooks,
 )
-from gateway.web.console import provider_callback
+from gateway.web.console import me, provider_callback
 from gateway.web.console.routes import CONSOLE_ROUTES
 from gateway.web.docs_site import handlers as docs_site
 from gateway.web.route import Route
@@ -62,6 +62,7 @@ ROUTES: tuple[Route, ...] = (
                 operations,
                 docs_site,
                 pages,
+                me,
                 provider_callback,
             ),
         )

@@ -126,16 +126,23 @@ class SessionStore:
         return seconds
 
     async def find(
-        self, caller: Caller, *, before: tuple[datetime, UUID] | None, limit: int, session_id: UUID | None = None
+        self,
+        caller: Caller,
+        *,
+        before: tuple[datetime, UUID] | None,
+        limit: int,
+        session_id: UUID | None = None,
+        is_own: bool = False,
     ) -> Sequence[StoredSession]:
         """The open sessions that the caller sees, the newest first.
 
         An administrator sees all within the own workspaces, a client those that it opened, a person those in which a
-        client acts for the person, and a session those that were opened in it.
+        client acts for the person, and a session those that were opened in it. `is_own`: only those for the caller.
         """
         where = Where()
         where.add("person_sessions.organization_id = {} AND expires_at > now()", caller.organization_id)
         where.add("person_sessions.id = {}", session_id)
+        where.add("person_id = {}", caller.client_id if is_own else None)
         if caller.session is not None:
             where.add(_DESCENDANTS, caller.session.id)
         elif Scope.ADMIN in caller.client.scopes:
@@ -150,11 +157,11 @@ class SessionStore:
         async with self._database.tenant(caller.organization_id) as connection:
             return [_stored(row) for row in await connection.fetch(find, *where.arguments)]
 
-    async def end(self, caller: Caller, session_id: UUID) -> UUID:
+    async def end(self, caller: Caller, session_id: UUID, *, is_own: bool = False) -> UUID:
         """End a session that the caller sees, with those that were opened in it, in every process at once; raises
         NotFound. Returns the person's id.
         """
-        if not await self.find(caller, before=None, limit=1, session_id=session_id):
+        if not await self.find(caller, before=None, limit=1, session_id=session_id, is_own=is_own):
             raise NotFound("there is no such session")
         async with self._database.tenant(caller.organization_id) as connection:
             person_id: UUID | None = await connection.fetchval(_END, caller.organization_id, session_id)

@@ -1,7 +1,7 @@
 """The use cases of the authorization server: a code for a consent, tokens for a code, refreshed tokens."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
@@ -21,6 +21,7 @@ from gateway.contract.oauth import (
     AuthorizationRequest,
     GrantedTokenView,
     GrantPage,
+    GrantView,
     NewGrant,
     RegisteredHostView,
     ResourceMetadataView,
@@ -133,8 +134,21 @@ class AuthorizationServer:
 
     async def revoke(self, caller: Caller, grant_id: UUID) -> None:
         """Revoke a grant with all its tokens, in every process at once; raises NotFound."""
+        await self._revoke(caller, grant_id, caller.client.workspaces, None)
+
+    async def own_grants(self, caller: Caller, limit: int) -> Sequence[GrantView]:
+        """The latest grants that the caller gave to hosts."""
+        return await self.store.grants(caller.organization_id, None, limit, client_id=caller.client_id)
+
+    async def revoke_own(self, caller: Caller, grant_id: UUID) -> None:
+        """Revoke a grant that the caller gave; raises NotFound."""
+        await self._revoke(caller, grant_id, None, caller.client_id)
+
+    async def _revoke(
+        self, caller: Caller, grant_id: UUID, workspaces: Collection[str] | None, person_id: UUID | None
+    ) -> None:
         with self._audit.record("agent.revoke", caller, target=str(grant_id)):
-            client_id = await self.store.revoke(caller.organization_id, grant_id, caller.client.workspaces)
+            client_id = await self.store.revoke(caller.organization_id, grant_id, workspaces, person_id)
             if client_id is None:
                 raise NotFound("there is no such grant")
         # This process forgets the token before it responds; the others receive a notification.

@@ -75,6 +75,7 @@ _LIST_GRANTS = """
     WHERE agent_grants.organization_id = $1
       AND ($2::timestamptz IS NULL OR (agent_grants.created_at, agent_grants.id) < ($2, $3::uuid))
       AND ($5::text[] IS NULL OR agent_grants.workspaces <@ $5 OR clients.workspaces <@ $5)
+      AND ($6::uuid IS NULL OR agent_grants.client_id = $6)
     ORDER BY agent_grants.created_at DESC, agent_grants.id DESC
     LIMIT $4
 """
@@ -84,6 +85,7 @@ _REVOKE = """
         DELETE FROM agent_grants USING clients
         WHERE agent_grants.organization_id = $1 AND agent_grants.id = $2 AND clients.id = client_id
           AND ($3::text[] IS NULL OR agent_grants.workspaces <@ $3 OR clients.workspaces <@ $3)
+          AND ($4::uuid IS NULL OR client_id = $4)
         RETURNING client_id
     )
     SELECT client_id, pg_notify('gateway', 'client:' || client_id) FROM gone
@@ -234,26 +236,33 @@ class AuthorizationStore:
         after: tuple[datetime, UUID] | None,
         limit: int,
         workspaces: Collection[str] | None = None,
+        client_id: UUID | None = None,
     ) -> Sequence[GrantView]:
         """The grants of an organization's people, newest first; `after` is the position of the previous page.
 
-        `workspaces`: the names to which grants must be limited.
+        `workspaces`: the names to which grants must be limited; `client_id`: the only person.
         """
         moment, last = after or (None, None)
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(_LIST_GRANTS, organization_id, moment, last, limit, workspaces)
+            rows = await connection.fetch(_LIST_GRANTS, organization_id, moment, last, limit, workspaces, client_id)
         return [GrantView(**{**row, "id": str(row["id"]), "client_id": str(row["client_id"])}) for row in rows]
 
     async def revoke(
-        self, organization_id: UUID, grant_id: UUID, workspaces: Collection[str] | None = None
+        self,
+        organization_id: UUID,
+        grant_id: UUID,
+        workspaces: Collection[str] | None = None,
+        client_id: UUID | None = None,
     ) -> UUID | None:
         """Revoke a grant with all its tokens, in all processes at once.
 
-        Returns the person's client; None for an unknown grant, or one that is not limited to `workspaces`.
+        Returns the person's client; None for an unknown grant, one that is not limited to `workspaces`, and
+        one of another person than `client_id`.
         """
         async with self._database.tenant(organization_id) as connection:
-            client_id: UUID | None = await connection.fetchval(_REVOKE, organization_id, grant_id, workspaces)
-        return client_id
+            arguments = (organization_id, grant_id, workspaces, client_id)
+            ended: UUID | None = await connection.fetchval(_REVOKE, *arguments)
+        return ended
 
 
 async def prune_grants(database: Database) -> None:

@@ -16,6 +16,8 @@ from gateway.web.pages.rendering import PAGES, html_response
 #: maximum connectors of each kind in a choice
 _CHOICES = 50
 
+#: for people only
+_ME = ("me", "/console/me", "My access")
 NAVIGATION = (
     ("overview", "/console", "Overview"),
     ("connectors", "/console/connectors", "Connectors"),
@@ -39,7 +41,7 @@ def console_page(
     caller, pages = request[CALLER], request.app[PAGES]
     html = pages.render(
         f"console/{template}",
-        navigation=NAVIGATION,
+        navigation=NAVIGATION if caller.person_id is None else (*NAVIGATION[:1], _ME, *NAVIGATION[1:]),
         active=active,
         client=caller.client.name,
         scopes=sorted(caller.client.scopes),
