@@ -95,6 +95,7 @@ def policies_of(
     store, budget_store = PolicyStore(database), BudgetStore(database)
     point, budget_point = PolicyPoint(store, HistoryStore(database)), BudgetPoint(budget_store)
     notifications.subscribe({"policy": point.on_notify}, point.invalidate_all)
+    notifications.subscribe({"client": point.on_client}, point.invalidate_clients)
     notifications.subscribe({"budget": budget_point.on_notify}, budget_point.invalidate_all)
     # Importing a kind changes the catalog.
     schema = Remembered(partial(asyncio.to_thread, _schema_of, catalog), inf, lambda: catalog.version)

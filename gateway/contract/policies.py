@@ -94,6 +94,7 @@ class PolicyCase(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     operation: Annotated[str, member("`kind.entity.action`.", "support-desk.tickets.update")]
     client: Annotated[UUID | UnsetType, member("The client; by default the caller.")] = UNSET
+    person: Annotated[UUID | UnsetType, member("The person that calls instead of a client.")] = UNSET
     connector_id: Annotated[UUID | UnsetType, member("The connector; without one, a connector of no workspace.")] = (
         UNSET
     )

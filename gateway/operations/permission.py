@@ -51,7 +51,7 @@ class Permission:
         """Whether some call of an operation is allowed: false if it is denied whatever its params are."""
         calls = [
             call
-            for call in _calls_of(acting, record, kind, entity, action)
+            for call in _calls_of(acting, await self._groups_of(acting), record, kind, entity, action)
             if _is_in_session(acting, record, entity, action, call.effect)
         ]
         enforced = (await self.point.sets(acting.organization_id)).enforced
@@ -60,6 +60,9 @@ class Permission:
         decisions = [enforced.always(call) for call in calls]
         return any(decision is None or decision.verdict is not Verdict.DENY for decision in decisions)
 
+    async def _groups_of(self, acting: Acting) -> tuple[str, ...] | None:
+        return await self.point.groups_of(acting.client_id or _NOBODY)
+
     async def require_possible(
         self, acting: Acting, record: ConnectorRecord, kind: Kind, entity: str, action: str
     ) -> Sequence[str]:
@@ -67,7 +70,8 @@ class Permission:
         if not await self.is_possible(acting, record, kind, entity, action):
             raise DeniedByPolicy(f"the policies of the organization do not allow {entity}.{action}")
         enforced = (await self.point.sets(acting.organization_id)).enforced
-        calls = () if enforced is None else _calls_of(acting, record, kind, entity, action)
+        groups = await self._groups_of(acting)
+        calls = () if enforced is None else _calls_of(acting, groups, record, kind, entity, action)
         return sorted({path for call in calls if enforced for path in enforced.about(call).redacts})
 
     async def require_call(
@@ -169,7 +173,9 @@ class Permission:
         )
 
 
-def _calls_of(acting: Acting, record: ConnectorRecord, kind: Kind, entity: str, action: str) -> Iterator[PolicyCall]:
+def _calls_of(
+    acting: Acting, groups: tuple[str, ...] | None, record: ConnectorRecord, kind: Kind, entity: str, action: str
+) -> Iterator[PolicyCall]:
     """The calls of an operation without params, one for each effect that it may have."""
     operation = None if action == SEARCH_ACTION else kind.operation(entity, action)
     effects = {Effect.READ}
@@ -178,6 +184,7 @@ def _calls_of(acting: Acting, record: ConnectorRecord, kind: Kind, entity: str, 
     for effect in effects:
         yield PolicyCall(
             client_id=acting.client_id or _NOBODY,
+            groups=groups,
             acting_client_id=_acting_client(acting),
             target=target_of(record),
             entity=entity,

@@ -12,6 +12,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from gateway.access.audit.log import Audit
 from gateway.access.audit.recent_calls import RecentCalls
@@ -136,13 +137,18 @@ class PolicyTrials:
         kind_name, _, name = case.operation.partition(".")
         entity, _, action = name.partition(".")
         kind = self.catalog.kind(kind_name)
-        client_id = caller.client_id if case.client is UNSET else case.client
+        named = case.client if case.person is UNSET else case.person
+        client_id = caller.client_id if named is UNSET else named
+        groups = await self.policies.groups_of(client_id)
+        if case.person is not UNSET and groups is None:
+            raise InvalidParams("there is no person with this id")
         target = Target(connector_id=_NO_CONNECTOR, name="", workspace_name="", kind=kind.name)
         if case.connector_id is not UNSET:
             target = target_of(await self.connectors.get(caller, case.connector_id))
             if target.kind != kind.name:
                 raise InvalidParams(f"the connector is one of {target.kind}, and the operation one of {kind.name}")
-        return _call_of(kind, entity, action, case.params, client_id=client_id, target=target, surface=case.surface)
+        call = _call_of(kind, entity, action, case.params, client_id=client_id, target=target, surface=case.surface)
+        return replace(call, groups=groups)
 
 
 def _call_of(
@@ -270,6 +276,7 @@ def _verdict(
     decision = decided.always(
         PolicyCall(
             client_id=each.actor,
+            groups=None if each.groups is None else tuple(each.groups),
             target=target_of(record),
             entity=entity,
             action=action,

@@ -551,7 +551,7 @@ async def test_a_case_is_explained_on_request(api: Api, support_desk: ConnectorA
     [explained] = answer.document()["data"]
     assert explained["request"]["action"] == {"type": "Action", "id": "support-desk.tickets.get"}
     assert explained["request"]["context"]["surface"] == "http"
-    assert {each["uid"]["type"] for each in explained["entities"]} == {"Action", "Connector"}
+    assert {each["uid"]["type"] for each in explained["entities"]} == {"Action", "Client", "Connector"}
 
 
 @pytest.mark.parametrize(

@@ -581,6 +581,28 @@ async def test_policies_about_a_client_hold_for_what_it_does_for_people(bench: B
     assert (await run(bench.of(session), bench.shared, LIST)).document(403)["code"] == "denied_by_policy"
 
 
+async def test_policies_about_a_group_hold_for_its_members_from_now_on(bench: Bench):
+    await bench.admin.call("PUT", "/api/v1/groups/interns", json={"scopes": ["read"], "workspaces": None})
+    session = await bench.opened()
+    person = session["person"]["id"]
+    forbid = 'permit(principal, action, resource); forbid(principal in Group::"interns", action, resource);'
+    assert (await put(bench.admin, forbid)).status == 200
+    case = {"operation": "support-desk.tickets.list", "person": person}
+
+    before = (await run(bench.of(session), bench.shared, LIST)).status
+    await bench.admin.call("PATCH", f"/api/v1/people/{person}", json={"groups": ["interns"]})
+    checked = (await bench.admin.post("/api/v1/policies/check", {"cases": [case]})).document()["data"]
+    unknown = await bench.admin.post("/api/v1/policies/check", {"cases": [{**case, "person": str(uuid4())}]})
+
+    async def is_refused() -> bool:
+        return (await run(bench.of(session), bench.shared, LIST)).status == 403
+
+    await eventually(is_refused)
+    assert before == 200
+    assert checked[0]["decision"] == "deny"
+    assert unknown.status == 422
+
+
 async def test_neither_the_client_nor_the_person_approves_what_a_session_asks_for(bench: Bench):
     program_id, secret = await bench.front.client(bench.organization_id, ["read", "write", "delegate", "approve"])
     writes = 'permit(principal, action in [Action::"write", Action::"idempotent"], resource);'

@@ -12,7 +12,10 @@ _MAX_ROWS = 100_000
 
 # A settlement is the second entry of a call; calls that a policy refused are none.
 _CALLS = """
-    SELECT actor, clients.name AS actor_name, connector_id, kind, what, calls
+    SELECT actor, clients.name AS actor_name, connector_id, kind, what, calls, (
+        SELECT ARRAY(SELECT group_name FROM group_members AS member WHERE member.client_id = actor ORDER BY 1)
+        FROM people WHERE people.client_id = actor
+    ) AS groups
     FROM (
         SELECT actor, connector_id, kind, what, count(*) AS calls
         FROM (
@@ -38,6 +41,8 @@ class RecentCalls:
     #: `tickets.update`; or another action on the connector, such as `connector.check`
     what: str
     calls: int
+    #: the groups of the person as they are now; None for a client
+    groups: Sequence[str] | None = None
 
 
 async def calls_between(

@@ -47,7 +47,7 @@ class DecidedSet:
     def about(self, call: PolicyCall) -> "Residual":
         """The statements about the client, operation and connector of a call."""
         target = call.target
-        key = (call.client_id, call.acting_client_id, call.entity, call.action, call.effect, target)
+        key = (call.client_id, call.groups, call.acting_client_id, call.entity, call.action, call.effect, target)
         found = self._kept.get(key)
         if found is None or not found.is_of(call.operation):
             if len(self._kept) >= _MAX_KEPT:
@@ -68,7 +68,11 @@ class Residual:
         self.summed = {path for statement in statements for path in summed_paths(statement)}
         target = call.target
         self.entities = [
-            *_acting_for(call),
+            {
+                "uid": _entity(call.principal),
+                "attrs": {},
+                "parents": [_entity(each) for each in _parents_of_principal(call)],
+            },
             {
                 "uid": {"type": "Connector", "id": str(target.connector_id)},
                 "attrs": {"name": target.name},
@@ -84,7 +88,7 @@ class Residual:
             },
         ]
         self.request = {
-            "principal": {"type": "Client", "id": str(call.client_id)},
+            "principal": _entity(call.principal),
             "action": {"type": "Action", "id": _action_of(call)},
             "resource": {"type": "Connector", "id": str(target.connector_id)},
         }
@@ -261,23 +265,25 @@ def _action_of(call: PolicyCall) -> str:
     return action_id(call.target.kind, call.entity, call.action)
 
 
-def _acting_for(call: PolicyCall) -> list[dict[str, Any]]:
-    """In a session the person is a member of the client that acts."""
-    if call.acting_client_id is None:
-        return []
-    parents = [{"type": "Client", "id": str(call.acting_client_id)}]
-    return [{"uid": {"type": "Client", "id": str(call.client_id)}, "attrs": {}, "parents": parents}]
+def _parents_of_principal(call: PolicyCall) -> set[tuple[str, str]]:
+    """The groups of a person, and the client that acts for the person in a session."""
+    acting = () if call.acting_client_id is None else (("Client", str(call.acting_client_id)),)
+    return {*(("Group", name) for name in call.groups or ()), *acting}
+
+
+def _entity(uid: tuple[str, str]) -> dict[str, str]:
+    return {"type": uid[0], "id": uid[1]}
 
 
 def _is_about(statement: PolicyStatement, call: PolicyCall) -> bool:
     """Whether the scope of a statement (principal, action, resource) has the call."""
     target, document = call.target, statement.document
-    client = ("Client", str(call.client_id))
+    principal = call.principal
     actions = {("Action", _action_of(call)), ("Action", call.effect.value)}
     connector = ("Connector", str(target.connector_id))
     resources = {connector, ("Workspace", target.workspace_name), ("Kind", target.kind)}
     return (
-        _has(document["principal"], client, {client, ("Client", str(call.acting_client_id))})
+        _has(document["principal"], principal, {principal, *_parents_of_principal(call)})
         and _has(document["action"], ("Action", _action_of(call)), actions)
         and _has(document["resource"], connector, resources)
     )

@@ -90,6 +90,8 @@ class PolicyCall(msgspec.Struct, frozen=True, kw_only=True):
     """One call to decide."""
 
     client_id: UUID
+    #: the groups of the person whose id `client_id` is; None for a client
+    groups: tuple[str, ...] | None = None
     #: the client that acts for the person in a session
     acting_client_id: UUID | None = None
     target: Target
@@ -105,6 +107,11 @@ class PolicyCall(msgspec.Struct, frozen=True, kw_only=True):
     #: whether people have approved the call
     is_approved: bool = False
     history: History = msgspec.field(default_factory=History)
+
+    @property
+    def principal(self) -> tuple[str, str]:
+        """The type and id of the entity that calls."""
+        return "Client" if self.groups is None else "Person", str(self.client_id)
 
 
 class Verdict(StrEnum):

@@ -63,6 +63,8 @@ class PolicyPoint:
         self._history = history
         self._cache = NotifiedCache(self._read)
         self.on_notify, self.invalidate_all = self._cache.on_notify, self._cache.invalidate_all
+        self._groups = NotifiedCache(store.groups)
+        self.on_client, self.invalidate_clients = self._groups.on_notify, self._groups.invalidate_all
 
     async def sets(self, organization_id: UUID) -> PolicySets:
         """The policies of an organization; raises Unavailable."""
@@ -95,6 +97,7 @@ class PolicyPoint:
         sets = await self.sets(organization_id)
         if sets is _NONE:
             return ALLOWED
+        call = replace(call, groups=await self.groups_of(call.client_id))
         if sets.reads_history:
             call = replace(call, history=await self._history_of(organization_id, call, sets))
         now = CLOCK.now()
@@ -103,6 +106,10 @@ class PolicyPoint:
         if sets.shadow is not None:
             _report(call, decision, sets.shadow.decide(call, now))
         return decision
+
+    async def groups_of(self, client_id: UUID) -> tuple[str, ...] | None:
+        """The groups of a person, by the id of the person's client; None for a client that is no person."""
+        return await self._groups.get(client_id)
 
     async def count(self, organization_id: UUID, call: MadeCall) -> bool:
         """Count a call of a client, and return whether a policy reads what the client has called."""

@@ -83,7 +83,9 @@ def document(catalog: Catalog) -> dict[str, Any]:
     return {
         "": {
             "entityTypes": {
-                "Client": {"memberOfTypes": ["Client"]},
+                "Client": {},
+                "Group": {},
+                "Person": {"memberOfTypes": ["Group", "Client"]},
                 "Kind": {},
                 "Workspace": {},
                 "Connector": {
@@ -138,7 +140,7 @@ def _action(effects: list[Effect], params: Type) -> dict[str, Any]:
     return {
         "memberOf": [{"id": effect.value} for effect in effects],
         "appliesTo": {
-            "principalTypes": ["Client"],
+            "principalTypes": ["Client", "Person"],
             "resourceTypes": ["Connector"],
             "context": {
                 "type": "Record",

@@ -84,6 +84,10 @@ class PolicyService:
             return await asyncio.to_thread(decided_by, current) if current else None
         return await asyncio.to_thread(_trial_set, policies, await self._schema())
 
+    async def groups_of(self, client_id: UUID) -> tuple[str, ...] | None:
+        """The groups of a person; None for a client that is no person."""
+        return await self._point.groups_of(client_id)
+
     async def as_enforced(self, caller: Caller, name: str) -> DecidedSet:
         """The enforced policies, and the named one whatever its mode is."""
         _require(caller)

@@ -14,6 +14,10 @@ MAX_POLICIES, MAX_VERSIONS = 1000, 100
 _COLUMNS = "name, version, mode, cedar, description, created_at, created_by"
 _CURRENT = f"SELECT {_COLUMNS} FROM policies WHERE organization_id = $1 AND is_current ORDER BY name"
 _VERSIONS = f"SELECT {_COLUMNS} FROM policies WHERE organization_id = $1 AND name = $2 ORDER BY version DESC"
+_GROUPS = """
+    SELECT ARRAY(SELECT group_name FROM group_members AS member WHERE member.client_id = people.client_id ORDER BY 1)
+    FROM people WHERE people.client_id = $1
+"""
 # Changes of an organization's policies are made one after the other.
 _LOCK = "SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE"
 _STATE = """
@@ -59,6 +63,12 @@ class PolicyStore:
         if not rows:
             raise _missing(name)
         return [_policy(row) for row in rows]
+
+    async def groups(self, client_id: UUID) -> tuple[str, ...] | None:
+        """The groups of a person; None for a client that is no person."""
+        async with self._database.system() as connection:
+            groups = await connection.fetchval(_GROUPS, client_id)
+        return None if groups is None else tuple(groups)
 
     async def put(
         self, organization_id: UUID, new: NewPolicy, ids: Sequence[str], client_id: UUID, if_match: str | None

@@ -1,4 +1,4 @@
-"""What a process caches of each organization until PostgreSQL notifies it of a change."""
+"""What a process caches of each organization, or of each client, until PostgreSQL notifies it of a change."""
 
 import time
 from collections import OrderedDict
@@ -12,40 +12,43 @@ V = TypeVar("V")
 
 #: seconds for which a value is cached, in case a notification was lost
 _TRUST = 30.0
-#: maximum organizations with a cached value
+#: maximum ids with a cached value
 _MAX_CACHED = 10_000
 
 
 class NotifiedCache(Generic[V]):
-    """Caches one value for each organization; concurrent callers share a look-up."""
+    """Caches one value for each id of an organization or client; concurrent callers share a look-up."""
 
     def __init__(self, read: Callable[[UUID], Awaitable[V]]) -> None:
         self._read = read
-        #: organization → when its value expires, and the value; least recently read first
+        #: id → when its value expires, and the value; least recently read first
         self._cached: OrderedDict[UUID, tuple[float, V]] = OrderedDict()
         self._reading = SingleFlight(self._look_up)
 
-    async def get(self, organization_id: UUID) -> V:
+    async def get(self, id_: UUID) -> V:
         """The value; raises what `read` raises."""
-        found = self._cached.get(organization_id)
+        found = self._cached.get(id_)
         if found is not None and found[0] > time.monotonic():
             return found[1]
-        return await self._reading(organization_id)
+        return await self._reading(id_)
 
-    async def _look_up(self, organization_id: UUID) -> V:
+    async def _look_up(self, id_: UUID) -> V:
         now, generation = time.monotonic(), self._reading.generation
-        value = await self._read(organization_id)
+        value = await self._read(id_)
         if generation == self._reading.generation:
-            self._cached[organization_id] = now + _TRUST, value
-            self._cached.move_to_end(organization_id)
+            self._cached[id_] = now + _TRUST, value
+            self._cached.move_to_end(id_)
             if len(self._cached) > _MAX_CACHED:
                 self._cached.popitem(last=False)
         return value
 
-    def on_notify(self, organization_id: str) -> None:
-        """Forget the value of an organization, which was changed."""
-        self._reading.forget()
-        self._cached.pop(UUID(organization_id), None)
+    def on_notify(self, id_: str) -> None:
+        """Forget the value of an id, which was changed, or all for `*`."""
+        if id_ == "*":
+            self.invalidate_all()
+        else:
+            self._reading.forget()
+            self._cached.pop(UUID(id_), None)
 
     def invalidate_all(self) -> None:
         """Forget all values, because notifications may have been missed."""

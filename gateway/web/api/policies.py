@@ -77,7 +77,7 @@ class CheckPolicies(Body):
     cases: list[dict[str, Any]] = Field(
         min_length=1,
         max_length=_MAX_CASES,
-        description="`{operation, client?, connector_id?, params?, surface?, explain?}`; `operation` is "
+        description="`{operation, client?, person?, connector_id?, params?, surface?, explain?}`; `operation` is "
         "`kind.entity.action`, and `client` by default the caller",
     )
     policies: list[TrialPolicy] | None = Field(

@@ -248,6 +248,33 @@ def _of_cedar(whole, ours, call):
     return cedarpy.is_authorized(request, whole, cedarpy.Entities.from_json_str(json.dumps(about.entities))).allowed
 
 
+@pytest.mark.parametrize(
+    ("scope", "is_client", "is_person", "is_in_session"),
+    [
+        (f'principal == Person::"{CLIENT}"', False, True, True),
+        (f'principal == Client::"{CLIENT}"', True, False, False),
+        ('principal in Group::"leads"', False, True, True),
+        ('principal in Group::"interns"', False, False, False),
+        (f'principal in Client::"{OTHER}"', False, False, True),
+        ("principal is Person", False, True, True),
+        ('principal is Person in Group::"leads"', False, True, True),
+        ("principal", True, True, True),
+    ],
+)
+def test_a_person_is_a_principal_of_its_own_in_groups_and_in_the_client_that_acts(
+    schema, call_of, scope, is_client, is_person, is_in_session
+):
+    text = f"permit({scope}, action, resource);"
+    person = replace(call_of(), groups=("leads", "staff"))
+
+    allowed = [
+        decided(schema, text, call).verdict is Verdict.ALLOW
+        for call in (call_of(), person, replace(person, acting_client_id=OTHER))
+    ]
+
+    assert allowed == [is_client, is_person, is_in_session]
+
+
 def counted(today: float, last_hour: float = 0) -> Counted:
     return Counted(Decimal(last_hour), Decimal(today))
 
