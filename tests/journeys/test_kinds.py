@@ -236,6 +236,15 @@ STORIES = [
         ),
     ),
     Story(
+        "chargebee",
+        {"api_key": "key"},
+        ("customer", {"limit": 2}, "offset", "next_offset"),
+        ("id", "id"),
+        ("customer", "get", {"id": "nothing"}, "upstream_not_found"),
+        ("customer", "update", {"id": "{id}", "company": "Acme"}, "company", "Acme"),
+        {"site": "acme-test"},
+    ),
+    Story(
         "gong",
         {"access_key": "key", "access_key_secret": "secret"},
         ("users", {}, "cursor", "cursor"),

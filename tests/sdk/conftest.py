@@ -46,6 +46,7 @@ KINDS = (
     Kind("shopify", "shopify", {"api_key": "t"}, {"shop": "acme"}),
     Kind("sentry", "sentry", {"auth_token": "t"}),
     Kind("twilio", "twilio", {"account_sid": "AC1", "auth_token": "t"}),
+    Kind("chargebee", "chargebee", {"api_key": "t"}, {"site": "acme-test"}),
     Kind("stripe", "stripe", {"api_key": "t"}),
     Kind("intercom", "intercom", {"access_token": "t"}),
     Kind("freshdesk", "freshdesk", {"api_key": "t"}, {"subdomain": "acme"}),
