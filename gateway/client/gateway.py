@@ -57,8 +57,8 @@ class Gateway:
     """A client for one workspace of a gateway. A `connector` is an id, a name, or a kind with a single connector.
 
     Settings that are not given come from `GATEWAY_URL`, `GATEWAY_CLIENT_ID`, `GATEWAY_CLIENT_SECRET`,
-    `GATEWAY_WORKSPACE` and `GATEWAY_ORGANIZATION_ID`, or from a profile of `gateway login`. Every method raises the
-    errors of `gateway.errors`.
+    `GATEWAY_WORKSPACE` and `GATEWAY_ORGANIZATION_ID`, or from a profile of `gateway login`. With `token`, such as that
+    of a session for a person, no client and no profile is needed. Every method raises the errors of `gateway.errors`.
     """
 
     def __init__(
@@ -70,9 +70,12 @@ class Gateway:
         organization_id: str | None = None,
         *,
         profile: str | None = None,
+        token: str | None = None,
         retry_policy: RetryPolicy | None = None,
     ) -> None:
-        settings = client_settings(base_url, client_id, client_secret, workspace_name, organization_id, profile=profile)
+        settings = client_settings(
+            base_url, client_id, client_secret, workspace_name, organization_id, profile=profile, token=token
+        )
         self.settings: ClientSettings = settings
         self._session = Session(settings, retry_policy or RetryPolicy())
         self._types: dict[str, dict[str, Any]] = {}

@@ -1,6 +1,7 @@
 """Sends the client's requests to the gateway, with a token, and repeats those that are safe to repeat."""
 
 import asyncio
+import math
 import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -177,6 +178,10 @@ class Session:
             return self._token.value
 
     async def _new_token(self, refused: str | None) -> _Token:
+        if self.settings.token is not None:
+            if refused is not None:
+                raise Unauthorized("the token has expired or was revoked; open a new session")
+            return _Token(self.settings.token, math.inf)
         if self.settings.tokens_of is not None:
             return await self._renew(self.settings.tokens_of, refused)
         secrets = {"client_id": self.settings.client_id, "client_secret": self.settings.client_secret}

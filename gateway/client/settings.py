@@ -32,6 +32,8 @@ class ClientSettings:
     organization_id: str | None = None
     #: the profile with the tokens, if a person signed in with a browser
     tokens_of: str | None = None
+    #: the token to use as it is, such as that of a session for a person
+    token: str | None = field(default=None, repr=False)
 
 
 def client_settings(
@@ -42,12 +44,15 @@ def client_settings(
     organization_id: str | None = None,
     environ: Mapping[str, str] = os.environ,
     profile: str | None = None,
+    token: str | None = None,
 ) -> ClientSettings:
-    """The client's settings; raises RequestError.
+    """The client's settings; raises RequestError. With a token no client and no profile is needed.
 
     They come from the arguments, a profile that is named, `GATEWAY_…` variables, a local `gateway up` and the current
     profile, in this order.
     """
+    if token is not None:
+        return _of_token(token, base_url, workspace_name, organization_id, environ)
     name = profile or environ.get("GATEWAY_PROFILE") or None
     if name is None and not (base_url or client_id or _is_configured(environ)):
         name = Profiles(environ).current()
@@ -78,6 +83,25 @@ def client_settings(
         client_secret=client_secret,
         workspace_name=workspace_name or environ.get("GATEWAY_WORKSPACE") or DEFAULT_WORKSPACE,
         organization_id=organization_id or environ.get("GATEWAY_ORGANIZATION_ID") or None,
+    )
+
+
+def _of_token(
+    token: str,
+    base_url: str | None,
+    workspace_name: str | None,
+    organization_id: str | None,
+    environ: Mapping[str, str],
+) -> ClientSettings:
+    """The settings of a token, which alone says who calls: no organization of the environment is sent with it."""
+    data_dir = Path(environ.get("GATEWAY_DATA_DIR") or ".gateway")
+    return ClientSettings(
+        base_url=_gateway_url(base_url or environ.get("GATEWAY_URL") or _local_address(data_dir) or DEFAULT_URL),
+        client_id="",
+        client_secret="",
+        workspace_name=workspace_name or environ.get("GATEWAY_WORKSPACE") or DEFAULT_WORKSPACE,
+        organization_id=organization_id,
+        token=token,
     )
 
 

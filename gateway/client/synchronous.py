@@ -779,8 +779,8 @@ class SyncGateway(Synchronous[Gateway]):
     """A client for one workspace of a gateway. A `connector` is an id, a name, or a kind with a single connector.
 
     Settings that are not given come from `GATEWAY_URL`, `GATEWAY_CLIENT_ID`, `GATEWAY_CLIENT_SECRET`,
-    `GATEWAY_WORKSPACE` and `GATEWAY_ORGANIZATION_ID`, or from a profile of `gateway login`. Every method raises the
-    errors of `gateway.errors`.
+    `GATEWAY_WORKSPACE` and `GATEWAY_ORGANIZATION_ID`, or from a profile of `gateway login`. With `token`, such as that
+    of a session for a person, no client and no profile is needed. Every method raises the errors of `gateway.errors`.
     """
 
     def __init__(
@@ -792,6 +792,7 @@ class SyncGateway(Synchronous[Gateway]):
         organization_id: str | None = None,
         *,
         profile: str | None = None,
+        token: str | None = None,
         retry_policy: RetryPolicy | None = None,
     ) -> None:
         loop = LoopThread()
@@ -803,6 +804,7 @@ class SyncGateway(Synchronous[Gateway]):
                 workspace_name,
                 organization_id,
                 profile=profile,
+                token=token,
                 retry_policy=retry_policy,
             ),
             loop,

@@ -62,3 +62,13 @@ def test_the_address_of_a_gateway_in_the_folder_precedes_the_default_and_follows
 
     assert str(client_settings(environ=environ).base_url) == "http://127.0.0.1:45678"
     assert str(client_settings(environ={**environ, "GATEWAY_URL": "https://g"}).base_url) == "https://g"
+
+
+def test_a_token_needs_no_client_and_comes_with_no_organization_of_the_environment():
+    environ = {**SECRETS, "GATEWAY_URL": "https://g.example", "GATEWAY_ORGANIZATION_ID": "o"}
+
+    found = client_settings(environ=environ, token="t0ken")
+
+    assert (str(found.base_url), found.token, found.organization_id) == ("https://g.example", "t0ken", None)
+    assert (found.client_id, found.client_secret) == ("", "")
+    assert "t0ken" not in repr(found)

@@ -9,6 +9,8 @@ from uuid import UUID, uuid4
 import aiohttp
 import pytest
 
+from gateway.client import Gateway
+from gateway.errors import InsufficientScope, Unauthorized
 from gateway.jobs.pruning import prune_jobs
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Answer, Api
@@ -682,3 +684,41 @@ async def test_the_events_of_an_organization_are_not_those_of_a_session(bench: B
         reply = await raw("events/poll", {"name": "job.succeeded", "cursor": None})
 
     assert "session" in reply.document["error"]["data"]["reason"]
+
+
+async def test_the_python_client_opens_uses_and_ends_sessions(bench: Bench):
+    program_id, secret = await bench.front.client(bench.organization_id, ["read", "write", "delegate"])
+    async with Gateway(bench.front.base_url, program_id, secret) as program:
+        opened = await program.sessions.open(
+            subject="user-9", allow=["zendesk.*"], deny=["*.update"], budget={"per": "day", "calls": 5}, expires_in=600
+        )
+        own = (await connected(bench.admin, opened.person.id, name="Own")).document(201)
+        async with Gateway(bench.front.base_url, token=opened.token, workspace_name="acme") as agent:
+            assert (await agent.execute("support-desk", "tickets", "list", {"per_page": 1})).records
+            with pytest.raises(InsufficientScope):
+                await agent.execute(own["id"], "tickets", "update", UPDATE["params"])
+            (listed,) = await program.sessions.list()
+            await program.sessions.end(opened.id)
+            with pytest.raises(Unauthorized, match="open a new session"):
+                await agent.execute("support-desk", "tickets", "list", {"per_page": 1})
+
+    assert (listed.id, listed.budget.calls) == (opened.id, 5)
+    found = (await bench.admin.get("/api/v1/audit?operation=tickets.list")).document()["data"]
+    assert {each["connector_id"] for each in found} == {own["id"]}
+
+
+async def test_usage_counts_the_calls_of_a_session_for_its_client_and_its_person(bench: Bench):
+    session = await bench.opened()
+    await run(bench.of(session), bench.shared, LIST)
+
+    async def shares(by: str) -> dict[str, int]:
+        found = (await bench.admin.get(f"/api/v1/usage?by={by}")).document()["by"]
+        return {each["id"]: each["calls"] for each in found}
+
+    async def is_counted() -> bool:
+        return session["person"]["id"] in await shares("person")
+
+    await eventually(is_counted)
+    by_client, by_person = await shares("client"), await shares("person")
+    assert by_client[bench.program_id] >= by_person[session["person"]["id"]]
+    assert session["person"]["id"] not in by_client

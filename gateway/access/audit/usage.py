@@ -34,14 +34,14 @@ USAGE = f"""
 MAX_READ = 100_000
 # The newest calls of a period. $1 organization, $2 since when, $3 workspaces, $4 rows.
 _RECENT = """
-    SELECT at, outcome, took_ms, actor, connector_id FROM audit
+    SELECT at, outcome, took_ms, actor, acting_client, connector_id FROM audit
     WHERE organization_id = $1 AND at >= $2 AND outcome IS NOT NULL AND $3::text[] IS NULL
     ORDER BY at DESC, id DESC LIMIT $4
 """
 # Entries are read by the index of their connector, so that those of other workspaces are not read.
 _RECENT_OF_WORKSPACES = """
     SELECT entry.* FROM connectors JOIN workspaces ON workspaces.id = workspace_id CROSS JOIN LATERAL (
-        SELECT at, outcome, took_ms, actor, connector_id FROM audit
+        SELECT at, outcome, took_ms, actor, acting_client, connector_id FROM audit
         WHERE organization_id = $1 AND connector_id = connectors.id AND at >= $2 AND outcome IS NOT NULL
         ORDER BY at DESC, id DESC LIMIT $4) AS entry
     WHERE connectors.organization_id = $1 AND workspaces.name = ANY ($3::text[])
@@ -71,7 +71,12 @@ _SHARES = """
 _OF_CONNECTORS = "JOIN connectors ON connectors.id = connector_id"
 #: what calls are counted by → the id, the name and the tables that have it
 _BY = {
-    "client": ("actor", "clients.name", "JOIN clients ON clients.id = actor"),
+    # In a session the client that acts.
+    "client": (
+        "COALESCE(acting_client, actor)",
+        "clients.name",
+        "JOIN clients ON clients.id = COALESCE(acting_client, actor)",
+    ),
     "person": (
         "actor",
         "clients.name",
