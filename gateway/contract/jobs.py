@@ -58,6 +58,7 @@ class JobView(Struct, frozen=True, kw_only=True):
     known: Annotated[dict[str, Any] | None, member(_KNOWN)] = None
     safe_to_retry: Annotated[bool | None, member("Of an `unknown` job: whether a repetition does no harm.")] = None
     labels: Annotated[dict[str, str], member("The caller's labels.")] = {}
+    session_id: Annotated[Id | None, member("The session in which a client requested it for a person.", None)] = None
     approval: Annotated[JobApprovalView | None, member("The approval for which the job waits or waited.")] = None
 
 

@@ -160,6 +160,8 @@ class Delegation:
                         workspaces=None if caller.client.workspaces is None else sorted(caller.client.workspaces),
                     ),
                 )
+            except InvalidParams as error:
+                raise InvalidParams(faults=[_within("person", each) for each in error.faults]) from error
             except Conflict:  # a concurrent request has added the person, or the organization has too many
                 if await self._named(caller, subject) is None:
                     raise
@@ -316,7 +318,7 @@ class Delegation:
         if new.budget is None:
             return
         for fault in limit_faults(new.budget, self.catalog):
-            yield FieldError(f"/budget{fault.pointer}", f"budget.{fault.field}", fault.code, f"budget.{fault.message}")
+            yield _within("budget", fault)
         for each in () if outer is None else outer.budgets:
             name = exceeding(new.budget, each.limits)
             if name is not None:
@@ -334,6 +336,11 @@ def _operations_of(kind: Kind) -> Iterator[str]:
 
 def _fault(name: str, message: str) -> FieldError:
     return FieldError(f"/{name}", name, "invalid", f"{name}: {message}")
+
+
+def _within(name: str, fault: FieldError) -> FieldError:
+    """A fault of a part of the body, with its place in the whole."""
+    return FieldError(f"/{name}{fault.pointer}", f"{name}.{fault.field}", fault.code, f"{name}.{fault.message}")
 
 
 def _workspace_faults(usable: Caller, person: Client, new: NewSession) -> Iterator[FieldError]:

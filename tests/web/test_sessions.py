@@ -316,6 +316,7 @@ async def test_a_nested_session_that_asks_for_more_is_refused_by_the_name_of_the
 FAULTY = [
     ({"person": {}}, ["person"]),
     ({"person": {"id": "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11", "subject": "user-7"}}, ["person"]),
+    ({"person": {"subject": "new", "name": "", "email": "nowhere"}}, ["person.name", "person.email"]),
     ({"tools": {"allow": ["support-desk.tikets.*"]}}, ["tools.allow"]),
     ({"tools": {"deny": ["suport-desk.*"], "allow": ["zendesk.tickets.list"]}}, ["tools.deny"]),
     ({"tools": {"allow": ["a b"]}}, ["tools.allow.0"]),
@@ -475,6 +476,7 @@ async def test_a_session_sees_its_own_jobs_alone_and_the_person_all(bench: Bench
     assert await statuses(bench.of(second)) == await statuses(bench.program) == [404, 404]
     assert await listed(bench.of(first)) == await listed(person) == [job["id"]]
     assert await listed(bench.of(second)) == await listed(bench.program) == []
+    assert job["session_id"] == first["id"]
 
 
 async def test_the_unfinished_jobs_of_a_session_end_with_it(bench: Bench):

@@ -115,6 +115,7 @@ def job_view(request: web.Request, job: JobSummary) -> JobView:
         "error": job.error and msgspec.convert(job.error, JobErrorView),
         "known": error.get("known"),
         "safe_to_retry": error.get("safe_to_retry"),
+        "session_id": None if job.session is None else str(job.session.id),
         "approval": approval_view(job, request.app[LINK_BASE]),
     }
     return JobView(**members)
