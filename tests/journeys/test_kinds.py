@@ -245,6 +245,15 @@ STORIES = [
         {"site": "acme-test"},
     ),
     Story(
+        "woocommerce",
+        {"api_key": "key", "api_secret": "secret"},
+        ("orders", {"per_page": 2}, "page", "next"),
+        ("id", "id"),
+        ("orders", "get", {"id": 999999}, "upstream_not_found"),
+        ("orders", "update", {"id": "{id}", "status": "completed"}, "status", "completed"),
+        {"shop": "shop.example.com"},
+    ),
+    Story(
         "gong",
         {"access_key": "key", "access_key_secret": "secret"},
         ("users", {}, "cursor", "cursor"),

@@ -33,6 +33,7 @@ READS = [
     ("sentry", "releases", {"organization_slug": "acme", "per_page": 2}, "version", "version"),
     ("twilio", "accounts", {"page_size": 2}, "sid", "sid"),
     ("chargebee", "customer", {"limit": 2}, "id", "id"),
+    ("woocommerce", "orders", {"per_page": 2}, "id", "id"),
     ("gong", "users", {}, "id", "id"),
     ("outreach", "accounts", {"page_size": 2}, "id", "id"),
 ]
