@@ -139,7 +139,7 @@ def test_of_equal_matches_connected_kinds_come_first():
     [
         ("close the ticket", {"freshdesk"}, "freshdesk.tickets.update"),
         ("list issues", {"linear"}, "linear.issues.list"),
-        ("list orders of the shop", {"support-desk"}, "shopify.orders.list"),
+        ("list abandoned checkouts of the shop", {"support-desk"}, "shopify.abandoned_checkouts.list"),
     ],
 )
 def test_a_connected_kind_comes_first_if_it_has_an_operation_for_the_task(text, connected, operation):
