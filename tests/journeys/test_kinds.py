@@ -254,6 +254,14 @@ STORIES = [
         {"shop": "shop.example.com"},
     ),
     Story(
+        "orb",
+        {"api_key": "key"},
+        ("customers", {"limit": 2}, "cursor", "next_cursor"),
+        ("id", "customer_id"),
+        ("customers", "get", {"customer_id": "nothing"}, "upstream_not_found"),
+        ("customers", "update", {"customer_id": "{id}", "name": "Acme"}, "name", "Acme"),
+    ),
+    Story(
         "gong",
         {"access_key": "key", "access_key_secret": "secret"},
         ("users", {}, "cursor", "cursor"),

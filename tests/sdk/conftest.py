@@ -48,6 +48,7 @@ KINDS = (
     Kind("twilio", "twilio", {"account_sid": "AC1", "auth_token": "t"}),
     Kind("chargebee", "chargebee", {"api_key": "t"}, {"site": "acme-test"}),
     Kind("woocommerce", "woocommerce", {"api_key": "t", "api_secret": "s"}, {"shop": "shop.example.com"}),
+    Kind("orb", "orb", {"api_key": "t"}),
     Kind("stripe", "stripe", {"api_key": "t"}),
     Kind("intercom", "intercom", {"access_token": "t"}),
     Kind("freshdesk", "freshdesk", {"api_key": "t"}, {"subdomain": "acme"}),

@@ -34,6 +34,7 @@ READS = [
     ("twilio", "accounts", {"page_size": 2}, "sid", "sid"),
     ("chargebee", "customer", {"limit": 2}, "id", "id"),
     ("woocommerce", "orders", {"per_page": 2}, "id", "id"),
+    ("orb", "customers", {"limit": 2}, "customer_id", "id"),
     ("gong", "users", {}, "id", "id"),
     ("outreach", "accounts", {"page_size": 2}, "id", "id"),
 ]
