@@ -10,7 +10,9 @@ from uuid import UUID
 import pytest
 
 from tests.harness.caller import Api, ConnectorApi
+from tests.harness.command_line import invoked
 from tests.harness.in_process import FrontEnd
+from tests.harness.processes import bare_environment
 from tests.web.test_policies import put, run_jobs, tool
 
 DRIVE = {"access_token": "token", "refresh_token": "refresh"}
@@ -287,3 +289,20 @@ async def test_a_search_of_the_copy_and_events_leave_out_redacted_members(desk: 
     assert through_tool["redacted"] == PATHS
     assert not any("subject" in each for each in through_tool["preview"])
     assert list(in_events) == PATHS
+
+
+async def test_the_command_says_what_policies_leave_out(desk: Desk, tmp_path):
+    await desk.redact()
+    client_id, secret = await desk.front.client(desk.organization_id)
+    await put(desk.admin, desk.cedar.replace(desk.agent_id, client_id))
+    environment = {"GATEWAY_URL": desk.front.base_url, "GATEWAY_CLIENT_ID": client_id, "GATEWAY_CLIENT_SECRET": secret}
+
+    called = await invoked(
+        *("call", desk.admins.record["id"], "tickets", "get", "ticket_id=1", "-o", "json"),
+        environment={**bare_environment(), **environment},
+        directory=tmp_path,
+    )
+
+    assert called.code == 0, called.err
+    assert is_redacted(called.json())
+    assert "policies leave out subject, via.source.*" in called.err
