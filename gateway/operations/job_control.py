@@ -79,6 +79,7 @@ class JobControl:
             request_id=request_id,
             callback=work.callback,
             find_by=job.find_by,
+            is_counted=job.is_counted,
             target=work.target,
         )
         return (await self.acceptance.accept(new)).job
