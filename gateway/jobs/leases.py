@@ -249,7 +249,7 @@ class Leases:
     ) -> None:
         """Commit the state for a later attempt with parts of the result and audit entries; it may be repeated."""
         sealed_state = self._sealing.seal_document(job, "state", state)
-        sealed = [self._sealing.seal(job, part_field(part), lines) for part, lines in parts.items()]
+        sealed = [await self._sealing.sealed(job, part_field(part), lines) for part, lines in parts.items()]
         noted = rows_of(entries)
         await self._fenced(
             _CHECKPOINT, job, sealed_state, list(parts), sealed, is_answered, noted, timeout=LARGE_TIMEOUT
@@ -257,7 +257,7 @@ class Leases:
 
     async def store_part(self, job: StoredJob, part: int, lines: str) -> None:
         """Store one part of a result that is complete in memory."""
-        sealed = self._sealing.seal(job, part_field(part), lines)
+        sealed = await self._sealing.sealed(job, part_field(part), lines)
         await self._fenced(_STORE_PART, job, part, sealed, timeout=LARGE_TIMEOUT)
 
     async def progress(self, job: StoredJob, done: int, total: int | None, message: str) -> bool:

@@ -78,7 +78,7 @@ def parts_of(answer: OperationResult) -> Iterator[str]:
 
 def _is_part(answer: OperationResult) -> bool:
     """Whether a document is too large for the head, or would change there."""
-    return len(bytes(answer.result)) > _MAX_IN_HEAD or not payloads.is_plain(answer.result)
+    return len(memoryview(answer.result)) > _MAX_IN_HEAD or not payloads.is_plain(answer.result)
 
 
 def _is_list(answer: OperationResult) -> bool:

@@ -12,12 +12,15 @@ from gateway.contract.kinds import Effect
 from gateway.errors import JobCanceled, Unavailable
 from gateway.foundation.aio.clock import CLOCK, steady
 from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.aio.turns import in_thread
 from gateway.jobs.leases import LEASE, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNDONE, StoredJob
 from gateway.upstream.responses import OperationResult
 
 #: minimum seconds between two writes of a job's progress
 _PROGRESS_INTERVAL = 0.5
+#: records, and bytes of them, that are put on lines in a thread
+_MANY, _LARGE = 5000, 256 << 10
 
 
 class JobRunContext:
@@ -84,7 +87,7 @@ class JobRunContext:
     async def checkpoint(
         self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None, *, answers: int = 0
     ) -> None:
-        lines = b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
+        lines = await in_thread(_lines, records) if len(records) > _MANY or _is_large(records) else _lines(records)
         await self.save(state, {part or self._parts + 1: lines} if lines else {}, answers=answers)
 
     async def save(
@@ -118,6 +121,15 @@ class JobRunContext:
             return
         if is_canceled and self._job.effect is Effect.READ:
             raise JobCanceled("canceled while it ran")
+
+
+def _lines(records: Sequence[Any]) -> str:
+    """The records as JSON lines."""
+    return b"".join(msgspec.json.encode(record) + b"\n" for record in records).decode()
+
+
+def _is_large(records: Sequence[Any]) -> bool:
+    return sum(len(memoryview(record)) for record in records if isinstance(record, msgspec.Raw)) > _LARGE
 
 
 #: the work of a job: the function that runs it with its run context and returns the answer

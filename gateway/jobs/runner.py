@@ -8,11 +8,11 @@ the first one.
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
 from gateway.contract.jobs import JobStatus
@@ -29,6 +29,7 @@ from gateway.errors import (
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import LEASES_LOST
 from gateway.jobs import results
@@ -50,9 +51,23 @@ _MAX_AGE = timedelta(days=1)
 _RETRY_AFTER_UNAVAILABLE = 1.0
 #: maximum characters of a result that the statement stores that ends the job
 _STORED_WITH_END = 64 << 10
+#: bytes of a result that is put into its stored form in a thread
+_LARGE = 1 << 20
 
 #: the outcome of a run
 Outcome: TypeAlias = OperationResult | GatewayError
+
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+async def _computed(function: Callable[[T], R], argument: T, *, is_large: bool) -> R:
+    return await in_thread(function, argument) if is_large else function(argument)
+
+
+def _following(parts: Iterator[str]) -> str | None:
+    return next(parts, None)
 
 
 class Runner:
@@ -276,8 +291,10 @@ class Lease:
                 await self._leases.hold(self.job.connector_id, float(outcome.retry_after))
 
     async def _success(self, result: OperationResult) -> JobOutcome:
-        head, number, lines = results.head_of(result), 0, None
-        for part in results.parts_of(result):
+        is_large = len(memoryview(result.result)) > _LARGE
+        head, number, lines = await _computed(results.head_of, result, is_large=is_large), 0, None
+        parts = results.parts_of(result)
+        while (part := await _computed(_following, parts, is_large=is_large)) is not None:
             if lines is not None:
                 await self._leases.store_part(self.job, number, lines)
             number, lines = number + 1, part

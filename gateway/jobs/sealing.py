@@ -9,17 +9,21 @@ import json
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 from uuid import UUID
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from gateway.errors import InternalError
+from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.vault.vault import Binding, Sealed, Vault, decrypt, encrypt
 
 _SEALED = "sealed:"
 #: texts that are not sealed, because they reveal nothing and SQL compares them
 _EMPTY = "{}"
+#: characters of a text that is encrypted or decrypted in a thread
+_LONG = 256 << 10
 #: data keys that are cached, of jobs that run or are read
 _REMEMBERED = 2000
 
@@ -81,6 +85,13 @@ class JobSealing:
         sealed = encrypt(self._cipher(key), text.encode(), _associated_data(key, field))
         return _SEALED + binascii.b2a_base64(sealed, newline=False).decode()
 
+    async def sealed(self, key: HasKey, field: str, text: str) -> str:
+        """The same; a long text is encrypted in a thread."""
+        if len(text) <= _LONG or key.wrapped_key is None:
+            return self.seal(key, field, text)
+        self._cipher(key)  # the cache of ciphers is the event loop's
+        return await in_thread(partial(self.seal, key, field), text)
+
     def seal_document(self, key: HasKey, field: str, document: Mapping[str, Any]) -> str:
         """The document as JSON, sealed."""
         return self.seal(key, field, json.dumps(dict(document)))
@@ -94,6 +105,13 @@ class JobSealing:
             return decrypt(self._cipher(key), sealed, _associated_data(key, field)).decode()
         except ValueError as error:
             raise InternalError(f"{field} of a job is no sealed text; it was altered") from error
+
+    async def opened(self, key: HasKey, field: str, text: str) -> str:
+        """The same; a long text is decrypted in a thread."""
+        if len(text) <= _LONG or not text.startswith(_SEALED):
+            return self.open(key, field, text)
+        self._cipher(key)  # the cache of ciphers is the event loop's
+        return await in_thread(partial(self.open, key, field), text)
 
     def _cipher(self, key: HasKey) -> AESGCM:
         if key.key_id is None or key.wrapped_key is None:

@@ -350,7 +350,7 @@ class JobStore:
             if not rows:
                 raise ResultExpired("the result expired while it was read")
             for row in rows:
-                yield self._sealing.open(job, part_field(row["part"]), row["lines"])
+                yield await self._sealing.opened(job, part_field(row["part"]), row["lines"])
             last = rows[-1]["part"]
             has_few_bytes = sum(len(row["lines"]) for row in rows) < _FEW_BYTES
             limit = min(2 * limit, _MAX_PARTS) if has_few_bytes else _FIRST_PARTS

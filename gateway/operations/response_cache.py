@@ -182,7 +182,7 @@ class ResponseCache:
         return answer
 
     def _store(self, key: Key, answer: OperationResult) -> None:
-        size = len(bytes(answer.result)) + _OVERHEAD
+        size = len(memoryview(answer.result)) + _OVERHEAD
         if size > self._max_bytes // _LARGEST_SHARE:
             return
         self._remove(key)

@@ -111,7 +111,7 @@ class Taken:
             return
         if not answer.is_list:
             await self.returned_records(1)
-        elif len(bytes(answer.result)) > _LARGE:
+        elif len(memoryview(answer.result)) > _LARGE:
             await self.returned_records(await in_thread(_count, answer))
         else:
             await self.returned_records(_count(answer))

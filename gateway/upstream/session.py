@@ -26,6 +26,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamTimeout,
 )
+from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream import refusals, responses, retries
@@ -43,6 +44,8 @@ from gateway.upstream.upload import SourceFile, streamed
 _LONGEST_WAIT = 10.0
 #: bytes of an error response that are read for the application's message
 _REFUSAL_CAP = 64 << 10
+#: bytes of an answer that is read in a thread
+_LARGE = 2 << 20
 
 Outcome = TypeVar("Outcome")
 #: the status of a GraphQL response with data, whether or not it has errors too
@@ -119,7 +122,7 @@ class UpstreamSession:
             if isinstance(exchange.error, InvalidParams):
                 exchange.error.extra.setdefault("example", call.operation.example)
             raise exchange.error
-        return _answered(call, request, exchange.response)
+        return await _answered(call, request, exchange.response)
 
     async def upload(self, call: PreparedCall, file: SourceFile) -> OperationResult:
         """Send one request that streams a file in its body, and return its result.
@@ -129,7 +132,7 @@ class UpstreamSession:
         request = streamed(self.request(call), file)
         try:
             exchange = await self.exchange(request, timeout=LONGEST_STREAM, may_repeat=lambda: not file.has_begun)
-            return _answered(call, request, exchange.succeeded())
+            return await _answered(call, request, exchange.succeeded())
         except GatewayError:
             if file.error is not None:  # the application has a part of the file, which is not a file
                 raise file.error from None
@@ -299,10 +302,10 @@ class UpstreamSession:
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
 
 
-def _answered(call: PreparedCall, request: UpstreamRequest, response: UpstreamResponse) -> OperationResult:
+async def _answered(call: PreparedCall, request: UpstreamRequest, response: UpstreamResponse) -> OperationResult:
     """The answer in a successful response; the error of an unreadable one names the response."""
     try:
-        return call.answer(response)
+        return await in_thread(call.answer, response) if len(response.body) > _LARGE else call.answer(response)
     except UpstreamInvalidResponse as error:
         error.upstream = responses.fault_of(response)
         raise retries.answer_lost(request.effect, error) from error

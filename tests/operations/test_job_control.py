@@ -64,6 +64,7 @@ async def test_a_retry_has_every_member_of_the_job_but_its_own(control: JobContr
         callback=UUID(int=2),
         find_by="a list",
         target="42",
+        is_counted=False,
         traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     )
     job = (await control.jobs.accept(new)).job

@@ -66,7 +66,7 @@ def linked(
 
     With `selected`, the caller has chosen the members, and none is shortened.
     """
-    decoded, size = answer.decoded(), len(bytes(answer.result))
+    decoded, size = answer.decoded(), len(memoryview(answer.result))
     is_list, uri = isinstance(decoded, list), resource_uri(result_id)
     shown = beginning(decoded) if selected else preview(decoded)
     about = "read it in parts: ?offset=&limit=" + (f" of its {len(decoded)} records" if is_list else " in bytes")
@@ -86,7 +86,7 @@ def long_batch(job: JobSummary, answer: OperationResult) -> Result:
     counts: dict[str, Any] = answer.decoded()
     results = counts.pop("results")
     others = [each for each in results if each["status"] != "succeeded"]
-    uri, size = resource_uri(str(job.id)), len(bytes(answer.result))
+    uri, size = resource_uri(str(job.id)), len(memoryview(answer.result))
     document = {**job_document(job), "result": {**counts, "not_succeeded": preview(others)}, "resource": uri}
     link = resource_link(uri, "results", "the result of each operation", "application/json", size)
     return structured(document, link)

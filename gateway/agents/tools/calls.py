@@ -79,7 +79,7 @@ class Calls:
     async def _fitted(
         self, context: Context, call: AgentCall, answer: OperationResult, continued: Mapping[str, Any], max_bytes: int
     ) -> Result:
-        if len(bytes(answer.result)) <= max_bytes:
+        if len(memoryview(answer.result)) <= max_bytes:
             return answers.inline(answer, continued)
         if call.entry.action_id == SEARCH_ACTION:
             answer, continued = _records_of_search(answer)
@@ -175,7 +175,7 @@ class Calls:
             answer = shape(await self._hosted().answer(context.caller, job))
         except ResultExpired as error:
             return answers.refused(error, **answers.job_document(job))
-        if len(bytes(answer.result)) <= max_bytes:
+        if len(memoryview(answer.result)) <= max_bytes:
             return structured({**answers.job_document(job), "result": answer.result})
         if job.task == BATCH.name:
             return answers.long_batch(job, answer)

@@ -36,6 +36,8 @@ from gateway.upstream.responses import OperationResult
 
 #: maximum columns of a CSV file without a selection; records may have any number of different fields
 _MAX_COLUMNS = 2000
+#: bytes of a record that is put on one line in a thread
+_LONG = 256 << 10
 #: time after which an export that was accepted ends
 _LONGEST = timedelta(days=3)
 
@@ -71,14 +73,14 @@ class ExportRun:
             records, following, incomplete, place = await self.pages.page(state.following, state.place)
             if following is None:
                 incomplete = incomplete or walk.ended(records)
-            lines = await mapped(_line, await selected_records(records, selection))
+            lines = await mapped(_line, await selected_records(records, selection), _is_long)
             state = replace(
                 state,
                 following=following,
                 place=place,
                 incomplete=state.incomplete or incomplete,
                 records=state.records + len(lines),
-                size=state.size + sum(len(bytes(line)) for line in lines),
+                size=state.size + sum(len(memoryview(line)) for line in lines),
                 parts=state.parts + bool(lines),
                 columns=await self._columns(lines, state.columns),
             )
@@ -153,3 +155,7 @@ class _Storing:
 def _line(record: msgspec.Raw) -> msgspec.Raw:
     """The record on one line."""
     return msgspec.Raw(line_of(record).rstrip("\n").encode())
+
+
+def _is_long(record: msgspec.Raw) -> bool:
+    return len(memoryview(record)) > _LONG
