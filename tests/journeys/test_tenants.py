@@ -29,18 +29,24 @@ BODIES = {
 
 
 @pytest.fixture(scope="module")
-async def approval_id(running):
-    """An approval of an organization of its own, because policies hold for a whole organization."""
+async def governed(running):
+    """One id of each sort that belongs to the whole of an organization, such as policies."""
     client = await new_client_in(running.database_url)
     async with Api.of(running.base_url, client.id, client.secret) as api:
         desk = await api.connector()
         await api.call("PUT", "/api/v1/policies/ask", json={"cedar": ASK, "mode": "enforce"})
         job = await desk.submit("tickets", "update", {"ticket_id": 1, "ticket": {"status": "open"}})
-        return (await api.job_once(job, lambda seen: seen.get("approval")))["approval"]["id"]
+        issuer = await api.post("/api/v1/issuers", {"issuer": "https://login.example.com", "audience": "gateway"})
+        session = await api.post("/api/v1/sessions", {"person": {"subject": "u"}, "expires_in": 600})
+        return {
+            "approval_id": (await api.job_once(job, lambda seen: seen.get("approval")))["approval"]["id"],
+            "issuer_id": issuer.document(201)["id"],
+            "person_session_id": session.document(201)["id"],
+        }
 
 
 @pytest.fixture
-async def belongings(support_desk, running, approval_id):
+async def belongings(support_desk, running, governed):
     """One id of each sort, none of them the stranger's."""
     connector_id = support_desk.record["id"]
     job = await support_desk.submit("tickets", "list")
@@ -68,7 +74,7 @@ async def belongings(support_desk, running, approval_id):
         "grant_id": str(await granted(running)),
         "entity": "attachments",
         "person_id": person.json()["id"],
-        "approval_id": approval_id,
+        **governed,
     }
 
 
