@@ -237,7 +237,7 @@ async def office(front: FrontEnd) -> AsyncIterator[Office]:
 async def tool(front: FrontEnd, api: Api, name: str, **arguments):
     async with aiohttp.ClientSession(headers=api.headers) as session:
         raw = Raw(session, f"{front.base_url}/mcp")
-        return (await raw("tools/call", {"name": name, "arguments": arguments})).document["result"]
+        return (await raw("tools/call", {"name": name, "arguments": arguments})).result
 
 
 EFFECTS = [("tickets", "list", {"per_page": 1}), ("tickets", "update", UPDATE), ("tickets", "create", CREATE)]

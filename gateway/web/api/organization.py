@@ -1,5 +1,7 @@
 """The organization itself, for its administrators."""
 
+from typing import ClassVar
+
 from aiohttp import web
 from pydantic import Field
 
@@ -13,6 +15,8 @@ from gateway.web.route import ACCEPTED_HEADERS, Route
 
 class DeletionQuery(QueryString):
     """The confirmation."""
+
+    EXAMPLE: ClassVar = {"confirm": "acme"}
 
     confirm: str = Field(description="the organization's name", max_length=500)
 

@@ -1,5 +1,7 @@
 """The fixture server over HTTP, and raw requests to it."""
 
+import json
+import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
@@ -40,8 +42,12 @@ class Reply:
 
     @property
     def result(self) -> Any:
-        assert "result" in self.document, self.document
-        return self.document["result"]
+        """The result of the response, which is the last event of a stream if the call took long."""
+        document = self.document
+        if isinstance(document, str):
+            document = json.loads(re.findall(r"^data: (.+)$", document, re.MULTILINE)[-1])
+        assert "result" in document, document
+        return document["result"]
 
 
 class Raw:
