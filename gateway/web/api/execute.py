@@ -19,7 +19,7 @@ from gateway.operations.response_cache import Freshness
 from gateway.upstream.download import ACTION as DOWNLOAD
 from gateway.upstream.field_selection import FieldSelection
 from gateway.web.api.downloads import download
-from gateway.web.api.jobs import Text, accepted_response, chained
+from gateway.web.api.jobs import Labels, Text, accepted_response, chained
 from gateway.web.bodies import Body, CallHeaders, call_headers, envelope, path_id, read_body
 from gateway.web.keys import AUDIT, CALLER, ENDS_WITH_CALLER, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.web.route import (
@@ -82,9 +82,7 @@ class ExecuteBody(Body):
     exclude_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to leave out")
     skip_truncation: bool | None = Field(None, description="false shortens long texts; by default they are complete")
     intent: Text | None = Field(None, description="the caller's reason, for the audit log")
-    labels: dict[Text, Text] | None = Field(
-        None, max_length=50, description="labels of the job, if the call becomes one"
-    )
+    labels: Labels | None = Field(None, description="labels of the job, if the call becomes one")
     output: OutputBody | None = Field(
         None, description="of a list or search: a job collects all pages into a file, which is its result"
     )

@@ -1,7 +1,8 @@
 """Jobs: list, read, wait, cancel, retry, and read the result."""
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Annotated, ClassVar
+from itertools import islice
+from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
 import msgspec
@@ -60,6 +61,16 @@ _NULL_RESULT = b'{"status":"success","result":null'
 
 
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
+#: maximum labels of a job
+_MAX_LABELS = 50
+
+
+def _first_labels(labels: Any) -> Any:
+    """One label more than are allowed: the validation of thousands would list a fault for each."""
+    return dict(islice(labels.items(), _MAX_LABELS + 1)) if isinstance(labels, dict) else labels
+
+
+Labels = Annotated[dict[Text, Text], Field(max_length=_MAX_LABELS), BeforeValidator(_first_labels)]
 
 
 class JobQuery(QueryString):

@@ -12,7 +12,7 @@ from gateway.contract.jobs import AcceptedJobView
 from gateway.contract.members import ID
 from gateway.contract.schedules import CatchUp, Overlap, ScheduleDefinition, SchedulePage, ScheduleView
 from gateway.web.api.execute import MAX_FIELDS, OutputBody
-from gateway.web.api.jobs import Text, accepted_response
+from gateway.web.api.jobs import Labels, Text, accepted_response
 from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
 from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.web.route import ACCEPTED_HEADERS, Route
@@ -55,7 +55,7 @@ class CreateSchedule(Body):
     enabled: bool = Field(True, description="whether its slots are run")
     overlap: Overlap = Field(Overlap.SKIP, description=_OVERLAP, strict=False)
     catch_up: CatchUp = Field(CatchUp.ONE, description=_CATCH_UP, strict=False)
-    labels: dict[Text, Text] = Field(default_factory=dict, max_length=50, description=_LABELS)
+    labels: Labels = Field(default_factory=dict, description=_LABELS)
 
 
 class ChangeSchedule(Body):
@@ -78,7 +78,7 @@ class ChangeSchedule(Body):
     enabled: bool | None = Field(None, description="whether its slots are run")
     overlap: Overlap | None = Field(None, description=_OVERLAP, strict=False)
     catch_up: CatchUp | None = Field(None, description=_CATCH_UP, strict=False)
-    labels: dict[Text, Text] | None = Field(None, max_length=50, description=_LABELS)
+    labels: Labels | None = Field(None, description=_LABELS)
 
 
 class ScheduleQuery(QueryString):
