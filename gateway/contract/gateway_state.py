@@ -64,6 +64,20 @@ class AuditKeys(ListOf[AuditKeyView], frozen=True):
     """The keys, the newest first."""
 
 
+class ApproverView(Struct, frozen=True, kw_only=True):
+    """A person or client that approved a call."""
+
+    id: Annotated[Id, member("The id.")]
+    name: Annotated[str | None, member("The name.", "Dana")]
+
+
+class AuditApprovalView(Struct, frozen=True, kw_only=True):
+    """The approval of a call."""
+
+    id: Annotated[Id, member("The approval.")]
+    approved_by: Annotated[list[ApproverView], member("Those who approved it, in that order.")]
+
+
 class AuditEntryView(Struct, frozen=True, kw_only=True):
     """An entry of the audit log."""
 
@@ -88,6 +102,11 @@ class AuditEntryView(Struct, frozen=True, kw_only=True):
     intent: Annotated[str | None, member("The caller's reason.")]
     request_id: Annotated[str | None, member("The request's id.", "5e1f0c3d")]
     took_ms: Annotated[int | None, member("Duration in milliseconds.", 41)]
+    policies: Annotated[
+        list[str],
+        member("The policies' statements that decided about the call; none without a policy.", ["refunds"]),
+    ]
+    approval: Annotated[AuditApprovalView | None, member("The approval that the call asked for.")]
 
 
 class AuditPage(PageOf[AuditEntryView], frozen=True):

@@ -5,6 +5,7 @@ lost changes nothing. All times are the database's.
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -23,6 +24,8 @@ from gateway.upstream.refusals import LONGEST_WAIT
 
 #: seconds that a lease lasts without a heartbeat
 LEASE = 10
+#: escapes in JSON that PostgreSQL may refuse to read
+_UNREADABLE = re.compile(r"\\u(0000|d[89a-f])")
 #: timeout in seconds of a statement that writes or reads a part of a result
 LARGE_TIMEOUT = 60.0
 #: maximum seconds for which a connector's jobs are not claimed, even if its application asks for more
@@ -187,6 +190,14 @@ class JobOutcome:
     #: the id of the record that the job made, for its audit entry
     target: str | None = None
 
+    @property
+    def error_text(self) -> str | None:
+        """The error as JSON that PostgreSQL can read: NUL and lone surrogates are replaced."""
+        if self.error is None:
+            return None
+        text = json.dumps(dict(self.error))
+        return json.dumps(_readable(self.error)) if _UNREADABLE.search(text) else text
+
 
 #: the id and fence of a claimed job
 LeaseKey: TypeAlias = tuple[UUID, int]
@@ -283,7 +294,7 @@ class Leases:
             job.fence,
             outcome.status,
             None if outcome.result is None else self._sealing.seal_document(job, "result", outcome.result),
-            None if outcome.error is None else json.dumps(dict(outcome.error)),
+            outcome.error_text,
             None if outcome.message is None else _without_nul(outcome.message),
             outcome.progress,
             outcome.total,
@@ -330,3 +341,11 @@ def _columns(keys: Sequence[LeaseKey]) -> tuple[list[UUID], list[int]]:
 def _without_nul(text: str) -> str:
     """The text without NUL, which PostgreSQL cannot store and an application's message may have."""
     return text.replace("\0", "")
+
+
+def _readable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.replace("\0", "\N{REPLACEMENT CHARACTER}").encode(errors="replace").decode()
+    if isinstance(value, Mapping):
+        return {_readable(name): _readable(member) for name, member in value.items()}
+    return [_readable(each) for each in value] if isinstance(value, (list, tuple)) else value

@@ -1,6 +1,5 @@
 """Ends or requeues the jobs of killed processes. Every worker runs the rounds, but only one at a time reaps."""
 
-import json
 import logging
 from datetime import datetime, timedelta
 from typing import Any
@@ -167,7 +166,7 @@ class Maintenance:
                 outcome = classify_outcome(job, _LOST_WORKER, job.in_flight_since)
                 if outcome.result is not None:
                     result = self._sealing.seal_document(job, "result", outcome.result)
-            error_document = json.dumps(outcome.error)
+            error_document = outcome.error_text
             await connection.execute(
                 _END, row["id"], outcome.status, result, error_document, outcome.message, self._retention
             )

@@ -3,7 +3,6 @@
 The rows stay until they expire, so that a caller that waits for a job receives its final state.
 """
 
-import json
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -122,7 +121,7 @@ class JobRemoval:
         for row in rows:
             job = job_of(row, self._sealing)
             outcome = classify_outcome(job, _DELETED, job.in_flight_since)
-            error = outcome.error and json.dumps(outcome.error)
+            error = outcome.error_text
             await connection.execute(
                 _END, job.organization_id, job.id, outcome.status, error, outcome.message, self._retention
             )

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from gateway.access.audit.log import ONCE
+from gateway.access.audit.log import ONCE, approved_by
 from gateway.contract.kinds import Effect
 from gateway.jobs.model import OPERATION_TASK, JobSummary, NewJob
 
@@ -10,7 +10,7 @@ from gateway.jobs.model import OPERATION_TASK, JobSummary, NewJob
 SETTLED = """
     jobs.id, jobs.organization_id, jobs.client_id, jobs.connector_id, jobs.kind, jobs.task, jobs.entity, jobs.action,
     jobs.target, jobs.status, jobs.error, jobs.request_id, jobs.is_inline, jobs.effect, jobs.created_at,
-    jobs.finished_at, jobs.session, jobs.session_id
+    jobs.finished_at, jobs.session, jobs.session_id, jobs.approval
 """
 #: task → the name of its acceptance and of its end; other jobs have that of their operation
 _NAMES = {
@@ -31,6 +31,14 @@ def call_id_of(job: NewJob | JobSummary, *, is_new: bool = True) -> UUID | None:
 _CODE = "CASE WHEN is_inline AND status = 'failed' THEN COALESCE(error::json ->> 'code', status) ELSE status END"
 _TOOK = "CASE WHEN is_inline THEN (extract(epoch FROM now() - created_at) * 1000)::integer END"
 
+#: those that decided when the call was requested, or the one that denied the job when it started
+_POLICIES = """
+    CASE WHEN ended.error::json ->> 'code' = 'denied_by_policy' THEN
+        array_remove(ARRAY[ended.error::json ->> 'policy'], NULL)
+    ELSE begun.policies END
+"""
+_APPROVAL = "(ended.approval::json ->> 'id')::uuid"
+
 
 def settling(jobs: str, *, outcome: str = _CODE) -> str:
     """The statement that inserts the entries of these jobs that have ended; `jobs` is the name of their rows.
@@ -39,11 +47,13 @@ def settling(jobs: str, *, outcome: str = _CODE) -> str:
     """
     return f"""
         INSERT INTO audit (organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent,
-                           request_id, took_ms, entry_kind, call_id, acting_client, session_id)
+                           request_id, took_ms, entry_kind, call_id, acting_client, session_id, policies,
+                           approval_id, approved_by)
         SELECT ended.organization_id, now(), client_id, ended.connector_id, ended.kind,
                CASE task {_NAMED} ELSE COALESCE(entity || '.' || action, task) END, ended.target, begun.changed,
                {outcome}, begun.intent, ended.request_id, {_TOOK}, 'settlement', ended.id,
-               (ended.session ->> 'client_id')::uuid, ended.session_id
+               (ended.session ->> 'client_id')::uuid, ended.session_id, {_POLICIES}, {_APPROVAL},
+               {approved_by(_APPROVAL)}
         FROM {jobs} AS ended LEFT JOIN audit AS begun ON begun.call_id = ended.id AND begun.entry_kind = 'intent'
         WHERE client_id IS NOT NULL AND finished_at IS NOT NULL AND (effect <> 'read' OR task <> '{OPERATION_TASK}')
         {ONCE}

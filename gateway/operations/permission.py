@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
+from gateway.access.audit.log import note_policies
 from gateway.access.identity.model import PersonSession
 from gateway.access.policy.model import Decision, PolicyCall, Target, Verdict
 from gateway.access.policy.paths import covers, first_redacted, first_telling
@@ -110,6 +111,7 @@ class Permission:
             ),
             may_wait=may_wait,
         )
+        note_policies(decision.policies)
         if decision.redact and call.effect is Effect.READ:
             telling = first_telling(decision.redact, call.params)
             if telling is not None:
@@ -144,6 +146,7 @@ class Permission:
                 is_counted=is_counted,
             ),
         )
+        note_policies(decision.policies)
         if decision.redact:
             telling = next((".".join(path) for path in used if covers(decision.redact, path)), None)
             if telling is not None:

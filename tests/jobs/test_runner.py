@@ -156,7 +156,7 @@ async def test_a_bug_after_a_write_was_sent_leaves_its_outcome_unknown(jobs, run
     assert job.status is JobStatus.UNKNOWN
 
 
-async def test_words_with_a_nul_in_them_can_be_kept(jobs, runner, claimed):
+async def test_words_with_a_nul_in_them_can_be_kept_and_read_by_the_database(jobs, runner, claimed, sql):
     async def run(job, run_context):
         await run_context.progress(1, 2, "one\0two")
         raise errors.UpstreamRejected("bad\0words")
@@ -164,6 +164,8 @@ async def test_words_with_a_nul_in_them_can_be_kept(jobs, runner, claimed):
     job = await ended(jobs, runner, await claimed(), run)
 
     assert (job.status, job.message) == (JobStatus.FAILED, "badwords")
+    [row] = await sql("SELECT error::jsonb ->> 'detail' AS detail FROM jobs WHERE id = $1", job.id)
+    assert row["detail"] == "bad\N{REPLACEMENT CHARACTER}words"
 
 
 async def test_a_cancellation_that_is_heard_stops_a_read(jobs, runner, claimed):

@@ -1,6 +1,7 @@
 """Approvals through the API: a call waits until somebody else approves exactly what it would send."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from uuid import UUID
@@ -8,11 +9,13 @@ from uuid import UUID
 import aiohttp
 import pytest
 
+from gateway.foundation.proof import verified
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.console import signed_in
 from tests.harness.in_process import FrontEnd
-from tests.web.test_policies import READ, UPDATE, put, run_jobs, tool
+from tests.harness.waiting import eventually
+from tests.web.test_policies import CREATE, READ, UPDATE, put, run_jobs, tool
 
 APPROVALS = "/api/v1/approvals"
 WRITES = 'permit(principal, action in [Action::"write", Action::"idempotent"], resource);'
@@ -366,3 +369,30 @@ async def test_an_approved_call_is_taken_from_budgets_when_it_goes_on(bench: Ben
 
     assert (before, await spent()) == (0, 1)
     assert (first["status"], second["status"], second["error"]["code"]) == ("succeeded", "failed", "budget_spent")
+
+
+async def test_entries_of_the_audit_log_say_which_policy_decided_and_who_approved(bench: Bench):
+    job, approval = await bench.asked()
+    [word] = (await bench.decide(approval)).document()["decisions"]
+    await bench.ended(job)
+    await put(
+        bench.admin, f'{ASK} @id("never") forbid(principal, action == Action::"support-desk.tickets.create", resource);'
+    )
+    await bench.desk.send("tickets", "create", CREATE)
+
+    async def entries_of(operation: str) -> list[dict]:
+        return (await bench.admin.get(f"/api/v1/audit?operation={operation}")).document()["data"]
+
+    await eventually(lambda: entries_of("tickets.create"))
+    newest = (await entries_of("tickets.update"))[0]
+    [denied] = await entries_of("tickets.create")
+    lines = (await bench.admin.get("/api/v1/audit/export")).body.decode().splitlines()
+    keys = [each["public_key"] for each in (await bench.admin.get("/api/v1/audit/keys")).document()["data"]]
+    settled = [json.loads(line) for line in lines if f'"call_id":"{job["id"]}"' in line][-1]
+
+    assert (newest["outcome"], newest["policies"]) == ("succeeded", ["ask"])
+    mark = {"id": approval["id"], "approved_by": [word["by"]]}
+    assert (newest["approval"], settled["approval"]) == (mark, mark)
+    assert (settled["kind"], settled["policies"]) == ("settlement", ["ask"])
+    assert (denied["outcome"], denied["policies"], denied["approval"]) == ("denied_by_policy", ["never"], None)
+    assert verified(lines, keys).fault is None

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from gateway.access.audit.log import APPROVERS
 from gateway.contract.members import moment
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.turns import mapped
@@ -27,13 +28,14 @@ _TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
 _WAIT_FOR_LOCK = "SELECT pg_advisory_xact_lock($1)"
 _MEMBERS = """
     audit.id, audit.organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent, request_id,
-    took_ms, entry_kind, call_id
+    took_ms, entry_kind, call_id, policies, approval_id
 """
 # In the order of their transactions: an entry whose transaction is still open comes later, with all after it.
 _UNSEALED = f"""
     SELECT {_MEMBERS}, audit.xact::text AS xact, clients.name AS actor_name,
            EXISTS (SELECT FROM people WHERE people.client_id = actor) AS is_person,
-           audit.acting_client, acting.name AS acting_name, audit.session_id
+           audit.acting_client, acting.name AS acting_name, audit.session_id,
+           {APPROVERS} AS approvers
     FROM audit_sealed JOIN audit ON (audit.xact, audit.id) > (audit_sealed.xact, audit_sealed.audit_id)
     LEFT JOIN clients ON clients.id = actor LEFT JOIN clients AS acting ON acting.id = audit.acting_client
     WHERE audit.xact IS NOT NULL AND audit.xact < pg_snapshot_xmin(pg_current_snapshot())
@@ -134,7 +136,8 @@ class AuditChain:
         if row["session_id"] is not None:
             actor["client"] = {"id": str(row["acting_client"]), "name": row["acting_name"]}
             actor["session"] = {"id": str(row["session_id"])}
-        return {
+        approvers = {} if row["approvers"] is None else {"approved_by": json.loads(row["approvers"])}
+        return approvers | {
             "application": None if row["kind"] is None else self._application_of(row["kind"]),
             "actor": None if row["actor"] is None else actor,
         }
@@ -169,8 +172,14 @@ class AuditChain:
 
 def entry_of(row: Mapping[str, Any], names: Mapping[str, Any], seq: int, previous: str) -> dict[str, Any]:
     """An entry as it is exported, without its hash."""
-    call_id, connector_id = row["call_id"], row["connector_id"]
-    return {
+    call_id, connector_id, approval_id = row["call_id"], row["connector_id"], row["approval_id"]
+    # Members of later releases are left out if they are empty, so that earlier entries keep their hash.
+    decided: dict[str, Any] = {}
+    if row["policies"]:
+        decided["policies"] = list(row["policies"])
+    if approval_id is not None:
+        decided["approval"] = {"id": str(approval_id), "approved_by": names.get("approved_by", [])}
+    return decided | {
         "seq": seq,
         "id": str(row["id"]),
         "kind": row["entry_kind"],

@@ -35,7 +35,7 @@ from gateway.access.audit.usage import (
     usage_point,
     whole_step,
 )
-from gateway.errors import FieldError, GatewayError, InvalidParams
+from gateway.errors import DeniedByPolicy, FieldError, GatewayError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.batch_writer import BatchWriter, Spool
 from gateway.foundation.db.pool import Database
@@ -49,10 +49,22 @@ _RECENT_ENTRIES, _RECENT_ROWS = 100_000, 1000
 _PRUNE = "SELECT gateway_prune_audit($1, $2)"
 _COLUMNS = """
     organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent, request_id, took_ms,
-    entry_kind, call_id, acting_client, session_id
+    entry_kind, call_id, acting_client, session_id, policies, approval_id, approved_by
+"""
+#: the ids of those who approved a call; `{approval}` is the id of its approval
+_APPROVED_BY = """
+    CASE WHEN {approval} IS NOT NULL THEN ARRAY(
+        SELECT word.client_id FROM approval_decisions AS word
+        WHERE word.approval_id = {approval} AND word.decision = 'approved' ORDER BY word.at
+    ) END
 """
 #: how entries end that are inserted again because their commit was not confirmed
 ONCE = "ON CONFLICT (call_id, entry_kind) WHERE call_id IS NOT NULL DO NOTHING"
+
+
+def approved_by(approval: str) -> str:
+    """The expression for the ids of those who approved a call; `approval` is that for the id of its approval."""
+    return _APPROVED_BY.format(approval=approval)
 
 
 def inserting(rows: str, *, also_from: str = "") -> str:
@@ -62,22 +74,30 @@ def inserting(rows: str, *, also_from: str = "") -> str:
         SELECT entry.organization_id, to_timestamp(entry.at), entry.actor, entry.connector_id, entry.kind, entry.what,
                entry.target, entry.changed, entry.outcome, entry.intent, entry.request_id, entry.took_ms,
                COALESCE(entry.entry_kind, 'event'), entry.call_id,
-               entry.acting_client, entry.session_id
+               entry.acting_client, entry.session_id, entry.policies, entry.approval_id,
+               {approved_by("entry.approval_id")}
         FROM {also_from} json_to_recordset({rows}::json)
         AS entry (organization_id uuid, at float8, actor uuid, connector_id uuid, kind text, what text, target text,
                   changed text[], outcome text, intent text, request_id text, took_ms integer, entry_kind text,
-                  call_id uuid, acting_client uuid, session_id uuid)
+                  call_id uuid, acting_client uuid, session_id uuid, policies text[], approval_id uuid)
         {ONCE}
     """
 
 
 #: inserts the entries of a JSON array
 INSERT_ENTRIES = inserting("$1")
-_ENTRIES_WHERE = """
+#: the ids and names of those who approved the call of an entry: a JSON array, or null
+APPROVERS = """
+    (SELECT json_agg(json_build_object('id', approver, 'name', clients.name) ORDER BY place)::text
+     FROM unnest(audit.approved_by) WITH ORDINALITY AS approvers (approver, place)
+     LEFT JOIN clients ON clients.id = approver)
+"""
+_ENTRIES_WHERE = f"""
     SELECT audit.id, at, actor, clients.name AS actor_name,
            EXISTS (SELECT FROM people WHERE people.client_id = actor) AS is_person,
            acting_client, acting.name AS acting_name, session_id, connector_id, kind, what, target, changed,
-           COALESCE(outcome, 'unknown') AS outcome, intent, request_id, took_ms
+           COALESCE(outcome, 'unknown') AS outcome, intent, request_id, took_ms, policies, approval_id,
+           {APPROVERS} AS approvers
     FROM audit LEFT JOIN clients ON clients.id = actor LEFT JOIN clients AS acting ON acting.id = acting_client
     WHERE
 """
@@ -108,6 +128,10 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     #: the client that acted for the person in a session, and the session
     acting_client: UUID | None = None
     session_id: UUID | None = None
+    #: names of the policies' statements that decided about the call
+    policies: list[str] | None = None
+    #: the approval that the call asked for
+    approval_id: UUID | None = None
     connector_id: UUID | None = None
     #: the kind of that connector
     kind: str | None = None
@@ -218,24 +242,41 @@ def begin_request(request_id: str, what: str | None) -> Entry | None:
     return entry
 
 
+#: the entry of the innermost `Audit.record` of this task
+_CURRENT: ContextVar[Entry | None] = ContextVar("audit_entry", default=None)
+
+
+def note_policies(names: Collection[str]) -> None:
+    """Set the policies that decided about the call that is being recorded."""
+    entry = _CURRENT.get()
+    if entry is not None and names:
+        entry.policies = list(names)
+
+
 class _Recording(msgspec.Struct, frozen=True):
     """A block whose outcome completes an entry; a class is faster than a generator."""
 
     entry: Entry
     #: stores the entry at the end of the block; None if the middleware does
     note: Callable[[Entry], None] | None
+    #: the entry of the block around this one
+    outer: Entry | None
 
     def __enter__(self) -> Entry:
+        _CURRENT.set(self.entry)
         return self.entry
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         entry = self.entry
+        _CURRENT.set(self.outer)
         if error is None:
             entry.outcome = entry.outcome or "succeeded"
         elif isinstance(error, GatewayError):
             entry.outcome = outcome_of(error)
+            if isinstance(error, DeniedByPolicy) and error.extra.get("policy"):
+                entry.policies = [error.extra["policy"]]
         if self.note is None:
             return
         if entry.end("interrupted", entry.request_id, round((time.monotonic() - entry.started) * 1000)):
@@ -270,6 +311,10 @@ class StoredEntry:
     intent: str | None
     request_id: str | None
     took_ms: int | None
+    policies: Sequence[str] | None
+    approval_id: UUID | None
+    #: a JSON array of `{id, name}`
+    approvers: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -323,7 +368,7 @@ class Audit:
         entry.acted(caller)
         entry.connector_id, entry.target = connector_id or entry.connector_id, target or entry.target
         entry.changed = sorted(changed) if changed else None
-        return _Recording(entry, None if offered else self.note)
+        return _Recording(entry, None if offered else self.note, _CURRENT.get())
 
     def note(self, entry: Entry) -> None:
         """Add an entry that has ended to the next batch."""

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
-from uuid import uuid5
+from uuid import UUID, uuid5
 
 from msgspec.structs import replace
 
@@ -46,6 +46,8 @@ class BatchCalls:
         self._gate = gate
         #: the indexes of the operations that people have approved
         self._approved: set[int] = set()
+        #: the policies that decided about an operation that is about to be sent
+        self._policies: dict[int, Sequence[str]] = {}
         self._runs = runs
         self._job = job
         self._options = options
@@ -73,6 +75,8 @@ class BatchCalls:
             may_wait=index in self._approved,
             is_approved=index in self._approved,
         )
+        if decision.policies:
+            self._policies[index] = decision.policies
         return replace(call, redact=decision.redact)
 
     async def approve(self, operations: AsyncIterator[Numbered]) -> None:
@@ -132,6 +136,9 @@ class BatchCalls:
             call_id=uuid5(self._job.id, str(index)),
         )
         entry.acted(self._job)
+        entry.policies = list(self._policies.pop(index, ())) or None
+        if index in self._approved and self._job.approval is not None:
+            entry.approval_id = UUID(self._job.approval["id"])
         return entry
 
     async def run(self, call: PreparedCall, context: InMemoryRunContext) -> OperationResult:

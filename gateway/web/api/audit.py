@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import ClassVar, Literal
 from uuid import UUID
 
+import msgspec
 from aiohttp import web
 from pydantic import Field
 
@@ -12,6 +13,8 @@ from gateway.access.audit.log import EntryFilter, StoredEntry
 from gateway.access.identity.model import Caller, Scope, id_of
 from gateway.contract.gateway_state import (
     ActorView,
+    ApproverView,
+    AuditApprovalView,
     AuditEntryView,
     AuditKeys,
     AuditKeyView,
@@ -146,7 +149,14 @@ def entry_view(entry: StoredEntry, catalog: Catalog) -> AuditEntryView:
         intent=entry.intent,
         request_id=entry.request_id,
         took_ms=entry.took_ms,
+        policies=list(entry.policies or ()),
+        approval=None if entry.approval_id is None else _approval(entry.approval_id, entry.approvers),
     )
+
+
+def _approval(approval_id: UUID, approvers: str | None) -> AuditApprovalView:
+    approved_by = [] if approvers is None else msgspec.json.decode(approvers, type=list[ApproverView])
+    return AuditApprovalView(id=str(approval_id), approved_by=approved_by)
 
 
 def _actor(entry: StoredEntry, actor_id: str) -> ActorView:
