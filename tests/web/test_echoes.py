@@ -16,13 +16,13 @@ import aiohttp
 import pytest
 import yaml
 from aiohttp import web
-from aiohttp.test_utils import TestServer
 
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.hostile_kinds import change_file, write_kind
 from tests.harness.in_process import FrontEnd, front_end
+from tests.harness.serving import served
 from tests.harness.waiting import eventually
 from workers.main import Worker
 
@@ -152,8 +152,9 @@ async def world(tmp_path_factory, database_url: str, redis_url: str) -> AsyncIte
     write_echo_kind(root)
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", answer)
-    async with TestServer(application) as echoing:
-        with patch.dict(os.environ, {"GATEWAY_UPSTREAM_ECHO": str(echoing.make_url("/").origin())}):
+    # Without the application's own access log, which other tests' log levels would put beside the gateway's.
+    async with served(application) as url:
+        with patch.dict(os.environ, {"GATEWAY_UPSTREAM_ECHO": url}):
             async with front_end(tmp_path_factory.mktemp("front"), database_url, redis_url, specs=(root,)) as front:
                 assert not front.services.catalog.refused
                 organization_id, stopping = await front.organization(), asyncio.Event()
