@@ -93,8 +93,8 @@ async def test_a_token_that_begins_with_bad_is_refused(connect, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_call_without_credentials_is_refused(connect, http, kind):
-    check = connect(kind).kind.health_check
-    [shown] = connect(kind).dry_run(check.entity_id, check.action_id)
+    check, params = connect(kind).kind.health_check, connect(kind).kind.spec.health_check_params
+    [shown] = connect(kind).dry_run(check.entity_id, check.action_id, params)
 
     async with http.request(shown["method"], URL(shown["url"]).path, json=shown["body"]) as answer:
         said = await answer.text()

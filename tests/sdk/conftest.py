@@ -49,6 +49,7 @@ KINDS = (
     Kind("chargebee", "chargebee", {"api_key": "t"}, {"site": "acme-test"}),
     Kind("woocommerce", "woocommerce", {"api_key": "t", "api_secret": "s"}, {"shop": "shop.example.com"}),
     Kind("orb", "orb", {"api_key": "t"}),
+    Kind("exa", "exa", {"api_key": "t"}),
     Kind("stripe", "stripe", {"api_key": "t"}),
     Kind("intercom", "intercom", {"access_token": "t"}),
     Kind("freshdesk", "freshdesk", {"api_key": "t"}, {"subdomain": "acme"}),
