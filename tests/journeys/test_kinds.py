@@ -254,6 +254,13 @@ STORIES = [
         {"shop": "shop.example.com"},
     ),
     Story(
+        "granola",
+        {"api_key": "key"},
+        ("notes", {"page_size": 2}, "cursor", "cursor"),
+        ("id", "note_id"),
+        ("notes", "get", {"note_id": "nothing"}, "upstream_not_found"),
+    ),
+    Story(
         "orb",
         {"api_key": "key"},
         ("customers", {"limit": 2}, "cursor", "next_cursor"),

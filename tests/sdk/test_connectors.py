@@ -35,6 +35,7 @@ READS = [
     ("chargebee", "customer", {"limit": 2}, "id", "id"),
     ("woocommerce", "orders", {"per_page": 2}, "id", "id"),
     ("orb", "customers", {"limit": 2}, "customer_id", "id"),
+    ("granola", "notes", {"page_size": 2}, "note_id", "id"),
     ("gong", "users", {}, "id", "id"),
     ("outreach", "accounts", {"page_size": 2}, "id", "id"),
 ]
