@@ -261,6 +261,13 @@ STORIES = [
         ("notes", "get", {"note_id": "nothing"}, "upstream_not_found"),
     ),
     Story(
+        "typeform",
+        {"access_token": "key"},
+        ("forms", {"page_size": 2}, "page", "page_count"),
+        ("id", "form_id"),
+        ("forms", "get", {"form_id": "nothing"}, "upstream_not_found"),
+    ),
+    Story(
         "orb",
         {"api_key": "key"},
         ("customers", {"limit": 2}, "cursor", "next_cursor"),
