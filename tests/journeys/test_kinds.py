@@ -268,6 +268,14 @@ STORIES = [
         ("forms", "get", {"form_id": "nothing"}, "upstream_not_found"),
     ),
     Story(
+        "klaviyo",
+        {"api_key": "key"},
+        ("profiles", {"page[size]": 2}, "page[cursor]", "next"),
+        ("id", "id"),
+        ("profiles", "get", {"id": "nothing"}, "upstream_not_found"),
+        ("profiles", "update", {"id": "{id}", "attributes": {"last_name": "L"}}, "attributes.last_name", "L"),
+    ),
+    Story(
         "orb",
         {"api_key": "key"},
         ("customers", {"limit": 2}, "cursor", "next_cursor"),

@@ -50,6 +50,7 @@ KINDS = (
     Kind("woocommerce", "woocommerce", {"api_key": "t", "api_secret": "s"}, {"shop": "shop.example.com"}),
     Kind("orb", "orb", {"api_key": "t"}),
     Kind("exa", "exa", {"api_key": "t"}),
+    Kind("klaviyo", "klaviyo", {"api_key": "t"}),
     Kind("typeform", "typeform", {"access_token": "t"}),
     Kind("granola", "granola", {"api_key": "t"}),
     Kind("stripe", "stripe", {"api_key": "t"}),
