@@ -32,6 +32,8 @@ _WAIT = 300
 _GONE = (400, 404, 410, 422)
 #: continuations of a list after which the application refuses the next one
 _SERVED = 2
+#: movements of records in a table, for each of its ready-made records
+_MOVES = 2
 #: a text that becomes half of a surrogate pair, and texts that become numbers which no double holds
 _HALF, _HUGE = "\ue000half\ue000", ("\ue000huge\ue000", "\ue000long\ue000")
 _WRITTEN = {
@@ -102,6 +104,7 @@ class Rude:
         self.application = application
         self.behaviours: frozenset[Behaviour] = frozenset()
         self._turns: Counter[str] = Counter()
+        self._moves: Counter[str] = Counter()
         self._continued: Counter[str] = Counter()
         self._first_named: dict[str, Any] = {}
         self._expired: set[str] = set()
@@ -111,7 +114,7 @@ class Rude:
         """Behave like this from now on."""
         self.behaviours = behaviours
         self.application.invalidate_cache()
-        for memory in (self._turns, self._continued, self._first_named, self._expired):
+        for memory in (self._turns, self._moves, self._continued, self._first_named, self._expired):
             memory.clear()
 
     def answer(self, route: Route, call: Call) -> Reply | FileReply:
@@ -205,9 +208,11 @@ class Rude:
         table, member = application.store.table(name), application.id_member_of(name)
         shown = [table.get(_within(operation, item).get(member)) for item in _items(operation, reply.body)]
         known = [row for row in shown if row is not None]
-        # The last record stays: a cursor may stand after it.
-        if len(known) < 3 or len(known) == len(table):
+        # The last record stays: a cursor may stand after it. Users stop at some time, so that a list has an end.
+        is_at_rest = self._moves[name] >= _MOVES * application.count_of(name)
+        if len(known) < 3 or len(known) == len(table) or is_at_rest:
             return
+        self._moves[name] += 1
         application.change(known[0], {}, call.now)
         table.remove(known[1].id)
         number = application.store.next_number(name, application.count_of(name))
