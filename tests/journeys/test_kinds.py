@@ -268,6 +268,15 @@ STORIES = [
         ("forms", "get", {"form_id": "nothing"}, "upstream_not_found"),
     ),
     Story(
+        "mailchimp",
+        {"api_key": "key-us6"},
+        ("campaigns", {"count": 2}, "offset", "total_items"),
+        ("id", "campaign_id"),
+        ("campaigns", "get", {"campaign_id": "nothing"}, "upstream_not_found"),
+        ("campaigns", "update", {"campaign_id": "{id}", "settings": {"title": "May"}}, "settings.title", "May"),
+        {"data_center": "us6"},
+    ),
+    Story(
         "klaviyo",
         {"api_key": "key"},
         ("profiles", {"page[size]": 2}, "page[cursor]", "next"),

@@ -32,6 +32,7 @@ KINDS = (
     Kind("gmail", "gmail", {"refresh_token": "refresh", "access_token": "t"}),
     Kind("google-drive", "google-drive", {"refresh_token": "refresh", "access_token": "t"}),
     Kind("jira", "jira", {"username": "a@example.com", "password": "t"}, {"subdomain": "acme"}),
+    Kind("mailchimp", "mailchimp", {"api_key": "t-us6"}, {"data_center": "us6"}),
     Kind("support-desk", "zendesk-support", {"email": "a@example.com", "api_token": "t"}, {"subdomain": "acme"}),
     Kind("crm-records", "hubspot", {"private_app_token": "t"}),
     Kind("crm-query", "salesforce", OAUTH, {"instance_url": "https://acme.my.salesforce.com"}),

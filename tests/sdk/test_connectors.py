@@ -15,6 +15,7 @@ READS = [
     ("gmail", "threads", {"max_results": 2}, "thread_id", "id"),
     ("google-drive", "files", {"page_size": 2}, "file_id", "id"),
     ("jira", "users", {"max_results": 2}, "account_id", "accountId"),
+    ("mailchimp", "campaigns", {"count": 2}, "campaign_id", "id"),
     ("support-desk", "tickets", {"per_page": 2}, "ticket_id", "id"),
     ("crm-records", "contacts", {"limit": 2}, "contact_id", "id"),
     ("crm-query", "accounts", {"q": "SELECT Id, Name FROM Account LIMIT 2"}, "id", "Id"),
