@@ -293,6 +293,14 @@ STORIES = [
         ("customers", "update", {"customer_id": "{id}", "name": "Acme"}, "name", "Acme"),
     ),
     Story(
+        "reddit-ads",
+        OAUTH,
+        ("campaigns", {"ad_account_id": "t2_1", "page.size": 2}, "page.token", "next_link"),
+        ("id", "campaign_id"),
+        ("campaigns", "get", {"campaign_id": "nothing"}, "upstream_not_found"),
+        ("campaigns", "update", {"campaign_id": "{id}", "name": "Spring"}, "name", "Spring"),
+    ),
+    Story(
         "gong",
         {"access_key": "key", "access_key_secret": "secret"},
         ("users", {}, "cursor", "cursor"),
