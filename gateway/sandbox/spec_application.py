@@ -148,6 +148,8 @@ class SpecApplication(Application):
             return self._changed(operation, row, call)
         if operation.action_id != "create" and operation.action.graphql and (named := _ids(call.body)):
             raise Refusal(404, message=f"there is no {named[0]}")
+        if operation.action_id == "get" and (name := _id_in_body(operation, call)):
+            raise Refusal(404, message=f"there is no {name}")
         if operation.action.effect == "read":
             return self.one(operation, self._row_with(call.body, self.table_of(operation)), call)
         row = self.add_row(self.table_of(operation), self.body_of(operation, call), call.now)
@@ -185,7 +187,7 @@ class SpecApplication(Application):
 
         An id in the action's example finds a record even if the entity's ids have another form.
         """
-        name, last = self.table_of(operation), last_param(operation, call)
+        name, last = self.table_of(operation), last_param(operation, call) or _id_in_body(operation, call)
         table = self.store.table(name)
         named = [last, *(_ids(call.body) if operation.action.graphql else [call.body.get("id")])]
         row = next((row for name in named if name and (row := table.get(name)) is not None), None)
@@ -279,7 +281,10 @@ class SpecApplication(Application):
             reply = super().answer(replace(route, handler=handler, operations=(operation,), is_cacheable=False), call)
         if isinstance(reply, FileReply):
             return reply
-        return replace(reply, headers={**self._window.headers(call.now), **reply.headers})
+        body, ok = reply.body, self.kind.spec.failure.ok
+        if ok is not None and isinstance(body, dict):
+            body = {ok: True, **body}
+        return replace(reply, body=body, headers={**self._window.headers(call.now), **reply.headers})
 
     def _takes(self, operation: Operation, call: Call) -> bool:
         """Whether the body of a call is valid for an operation."""
@@ -369,6 +374,13 @@ def _is_lenient(operation: Operation, call: Call) -> bool:
     style = operation.paging
     continues = style is not None and wire_name(operation, style.param) in call.query
     return continues and style is not None and style.repeat_params is not None
+
+
+def _id_in_body(operation: Operation, call: Call) -> str:
+    """The id that the first required member of a body names, if the path has no param; empty without one."""
+    names = operation.action.required if "{" not in operation.action.request and operation.method == "POST" else ()
+    name = wire_name(operation, names[0]) if names and not operation.action.graphql else ""
+    return str(call.body.get(name, "")) if name.lower().endswith("id") else ""
 
 
 def _by_time(rows: Sequence[Row], order: TimeOrder, call: Call) -> Sequence[Row]:

@@ -26,6 +26,7 @@ UNSEEN = {
     *("google-drive.permissions.update", "google-drive.permissions.delete"),
     *("airtable.comments.create", "airtable.comments.update", "airtable.comments.delete"),
     *("sentry.comments.create", "sentry.comments.update", "sentry.comments.delete", "sentry.deploys.create"),
+    "ashby.candidate_notes.create",
     *("jira.issue_attachments.create", "jira.issue_attachments.delete"),
     *("jira.issue_watchers.create", "jira.issue_watchers.delete"),
     *("linear.attachments.create", "linear.issue_labels.create"),

@@ -51,6 +51,14 @@ STORIES = [
         {"subdomain": "acme"},
     ),
     Story(
+        "ashby",
+        {"api_key": "key"},
+        ("candidates", {"limit": 2}, "cursor", "cursor"),
+        ("id", "id"),
+        ("candidates", "get", {"id": "nothing"}, "upstream_not_found"),
+        ("candidates", "update", {"candidateId": "{id}", "name": "Ada"}, "name", "Ada"),
+    ),
+    Story(
         "gmail",
         {"refresh_token": "refresh", "access_token": "token"},
         ("threads", {"maxResults": 2}, "pageToken", "nextPageToken"),

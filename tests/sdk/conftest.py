@@ -43,6 +43,7 @@ KINDS = (
     Kind("github", "github", {"token": "t"}),
     Kind("gitlab", "gitlab", {"access_token": "t"}),
     Kind("airtable", "airtable", {"personal_access_token": "t"}),
+    Kind("ashby", "ashby", {"api_key": "t"}),
     Kind("linear", "linear", {"api_key": "t"}),
     Kind("shopify", "shopify", {"api_key": "t"}, {"shop": "acme"}),
     Kind("sentry", "sentry", {"auth_token": "t"}),

@@ -29,6 +29,7 @@ READS = [
     ("stripe", "customers", {"limit": 2}, "id", "id"),
     ("intercom", "contacts", {"per_page": 2}, "id", "id"),
     ("airtable", "records", {"base_id": "app1", "table_id_or_name": "tbl1", "page_size": 2}, "record_id", "id"),
+    ("ashby", "candidates", {"limit": 2}, "id", "id"),
     ("linear", "issues", {"first": 2}, "id", "id"),
     ("shopify", "products", {"limit": 2}, "product_id", "id"),
     ("sentry", "releases", {"organization_slug": "acme", "per_page": 2}, "version", "version"),
