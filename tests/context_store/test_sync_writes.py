@@ -44,6 +44,8 @@ UNSEEN = {
     *("google-drive.comments.update", "google-drive.comments.delete", "intercom.tickets.create"),
     *("github.review_comments.reply", "github.workflow_dispatches.create"),
     "gong.flow_prospects.create",
+    *("pylon.issue_threads.create", "pylon.articles.create", "pylon.articles.update", "pylon.collections.create"),
+    *(f"pylon.{each}.{action}" for each in ("milestones", "projects", "tasks") for action in ("create", "update")),
     *(f"crm-query.{each}.create" for each in ("campaigns", "cases", "events", "notes")),
     *(f"crm-query.{each}.update" for each in ("campaigns", "cases", "events", "notes")),
     *(f"crm-query.{each}.delete" for each in ("campaigns", "cases", "events", "notes")),

@@ -301,6 +301,14 @@ STORIES = [
         ("customers", "update", {"customer_id": "{id}", "name": "Acme"}, "name", "Acme"),
     ),
     Story(
+        "pylon",
+        {"api_token": "key"},
+        ("accounts", {"limit": 2}, "cursor", "next_cursor"),
+        ("id", "id"),
+        ("accounts", "get", {"id": "nothing"}, "upstream_not_found"),
+        ("accounts", "update", {"id": "{id}", "name": "Acme"}, "name", "Acme"),
+    ),
+    Story(
         "reddit-ads",
         OAUTH,
         ("campaigns", {"ad_account_id": "t2_1", "page.size": 2}, "page.token", "next_link"),

@@ -37,6 +37,7 @@ READS = [
     ("chargebee", "customer", {"limit": 2}, "id", "id"),
     ("woocommerce", "orders", {"per_page": 2}, "id", "id"),
     ("orb", "customers", {"limit": 2}, "customer_id", "id"),
+    ("pylon", "accounts", {}, "id", "id"),
     ("reddit-ads", "campaigns", {"ad_account_id": "t2_1", "page_size": 2}, "campaign_id", "id"),
     ("granola", "notes", {"page_size": 2}, "note_id", "id"),
     ("klaviyo", "profiles", {"page_size": 2}, "id", "id"),
