@@ -213,6 +213,14 @@ STORIES = [
         ("issues", "update", {"id": "{id}", "title": "Login fails"}, "issue.title", "Login fails"),
     ),
     Story(
+        "sendgrid",
+        {"api_key": "key"},
+        ("lists", {"page_size": 2}, "page_token", "next"),
+        ("id", "id"),
+        ("lists", "get", {"id": "nothing"}, "upstream_not_found"),
+        ("lists", "update", {"id": "{id}", "name": "News"}, "name", "News"),
+    ),
+    Story(
         "sentry",
         {"auth_token": "token"},
         ("releases", {**IN_ORGANIZATION, "per_page": 2}, "cursor", "next_cursor"),

@@ -46,6 +46,7 @@ KINDS = (
     Kind("ashby", "ashby", {"api_key": "t"}),
     Kind("linear", "linear", {"api_key": "t"}),
     Kind("shopify", "shopify", {"api_key": "t"}, {"shop": "acme"}),
+    Kind("sendgrid", "sendgrid", {"api_key": "t"}),
     Kind("sentry", "sentry", {"auth_token": "t"}),
     Kind("twilio", "twilio", {"account_sid": "AC1", "auth_token": "t"}),
     Kind("chargebee", "chargebee", {"api_key": "t"}, {"site": "acme-test"}),

@@ -32,6 +32,7 @@ READS = [
     ("ashby", "candidates", {"limit": 2}, "id", "id"),
     ("linear", "issues", {"first": 2}, "id", "id"),
     ("shopify", "products", {"limit": 2}, "product_id", "id"),
+    ("sendgrid", "singlesends", {"page_size": 2}, "id", "id"),
     ("sentry", "releases", {"organization_slug": "acme", "per_page": 2}, "version", "version"),
     ("twilio", "accounts", {"page_size": 2}, "sid", "sid"),
     ("chargebee", "customer", {"limit": 2}, "id", "id"),
