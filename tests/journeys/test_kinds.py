@@ -277,6 +277,14 @@ STORIES = [
         ("notes", "get", {"note_id": "nothing"}, "upstream_not_found"),
     ),
     Story(
+        "harvest",
+        {"token": "key", "account_id": "1"},
+        ("time_entries", {"per_page": 2}, "cursor", "next_link"),
+        ("id", "id"),
+        ("time_entries", "get", {"id": 999999999}, "upstream_not_found"),
+        ("time_entries", "update", {"id": "{id}", "notes": "Review"}, "notes", "Review"),
+    ),
+    Story(
         "typeform",
         {"access_token": "key"},
         ("forms", {"page_size": 2}, "page", "page_count"),

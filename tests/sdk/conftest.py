@@ -58,6 +58,7 @@ KINDS = (
     Kind("klaviyo", "klaviyo", {"api_key": "t"}),
     Kind("typeform", "typeform", {"access_token": "t"}),
     Kind("granola", "granola", {"api_key": "t"}),
+    Kind("harvest", "harvest", {"token": "t", "account_id": "1"}),
     Kind("stripe", "stripe", {"api_key": "t"}),
     Kind("intercom", "intercom", {"access_token": "t"}),
     Kind("freshdesk", "freshdesk", {"api_key": "t"}, {"subdomain": "acme"}),

@@ -41,6 +41,7 @@ READS = [
     ("pylon", "accounts", {}, "id", "id"),
     ("reddit-ads", "campaigns", {"ad_account_id": "t2_1", "page_size": 2}, "campaign_id", "id"),
     ("granola", "notes", {"page_size": 2}, "note_id", "id"),
+    ("harvest", "clients", {"per_page": 2}, "id", "id"),
     ("klaviyo", "profiles", {"page_size": 2}, "id", "id"),
     ("typeform", "forms", {"page_size": 2}, "form_id", "id"),
     ("gong", "users", {}, "id", "id"),
