@@ -333,6 +333,14 @@ STORIES = [
         ("campaigns", "update", {"campaign_id": "{id}", "name": "Spring"}, "name", "Spring"),
     ),
     Story(
+        "pinterest",
+        {"refresh_token": "refresh", "access_token": "key"},
+        ("boards", {"page_size": 2}, "bookmark", "cursor"),
+        ("id", "board_id"),
+        ("boards", "get", {"board_id": "999999999"}, "upstream_not_found"),
+        ("boards", "update", {"board_id": "{id}", "name": "Food"}, "name", "Food"),
+    ),
+    Story(
         "gong",
         {"access_key": "key", "access_key_secret": "secret"},
         ("users", {}, "cursor", "cursor"),

@@ -63,6 +63,7 @@ KINDS = (
     Kind("intercom", "intercom", {"access_token": "t"}),
     Kind("freshdesk", "freshdesk", {"api_key": "t"}, {"subdomain": "acme"}),
     Kind("outreach", "outreach", OAUTH),
+    Kind("pinterest", "pinterest", OAUTH),
     Kind("gong", "gong", {"access_key": "t", "access_key_secret": "s"}),
 )
 SLUGS = {kind.name: kind.slug for kind in KINDS}

@@ -44,6 +44,7 @@ READS = [
     ("harvest", "clients", {"per_page": 2}, "id", "id"),
     ("klaviyo", "profiles", {"page_size": 2}, "id", "id"),
     ("typeform", "forms", {"page_size": 2}, "form_id", "id"),
+    ("pinterest", "boards", {"page_size": 2}, "board_id", "id"),
     ("gong", "users", {}, "id", "id"),
     ("outreach", "accounts", {"page_size": 2}, "id", "id"),
 ]
