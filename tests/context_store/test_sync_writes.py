@@ -43,7 +43,7 @@ UNSEEN = {
     *("stripe.payment_links.create", "linear.issue_relations.create", "linear.project_updates.create"),
     *("google-drive.comments.update", "google-drive.comments.delete", "intercom.tickets.create"),
     *("github.review_comments.reply", "github.workflow_dispatches.create"),
-    "gong.flow_prospects.create",
+    *("gong.flow_prospects.create", "sendgrid.mail.send"),
     *("pylon.issue_threads.create", "pylon.articles.create", "pylon.articles.update", "pylon.collections.create"),
     *(f"pylon.{each}.{action}" for each in ("milestones", "projects", "tasks") for action in ("create", "update")),
     *(f"crm-query.{each}.create" for each in ("campaigns", "cases", "events", "notes")),
