@@ -265,8 +265,9 @@ class SpecApplication(Application):
             raise Refusal(429, message="too many requests", headers={"Retry-After": str(wait)})
 
     def answer(self, route: Route, call: Call) -> Reply | FileReply:
-        """As in the base class; if several operations share a route, the call's document or constants choose one."""
-        operation = chosen([each for each in route.operations if self._takes(each, call)] or route.operations, call)
+        """As in the base class; if operations share a route, the call's record, document or constants choose one."""
+        taking = [each for each in route.operations if self._takes(each, call)] or route.operations
+        operation = chosen([each for each in taking if self._has_named(each, call)], call) or chosen(taking, call)
         if operation is None or route.is_open:
             reply = super().answer(route, call)
         else:
@@ -285,6 +286,11 @@ class SpecApplication(Application):
         if ok is not None and isinstance(body, dict):
             body = {ok: True, **body}
         return replace(reply, body=body, headers={**self._window.headers(call.now), **reply.headers})
+
+    def _has_named(self, operation: Operation, call: Call) -> bool:
+        """Whether the path of an operation ends with an id, and its entity has the record of the call's path."""
+        is_named = operation.action.request.endswith("}") and bool(call.params)
+        return is_named and self.store.table(self.table_of(operation)).get([*call.params.values()][-1]) is not None
 
     def _takes(self, operation: Operation, call: Call) -> bool:
         """Whether the body of a call is valid for an operation."""

@@ -162,6 +162,14 @@ STORIES = [
         place=IN_PROJECT,
     ),
     Story(
+        "facebook-marketing",
+        {"access_token": "token"},
+        ("campaigns", {"account_id": "1", "limit": 2}, "after", "after"),
+        ("id", "campaign_id"),
+        ("campaigns", "get", {"campaign_id": "nothing"}, "upstream_not_found"),
+        ("campaigns", "update", {"campaign_id": "{id}", "name": "Spring"}, "name", "Spring"),
+    ),
+    Story(
         "freshdesk",
         {"api_key": "key"},
         ("contacts", {"per_page": 2}, "page", "next"),

@@ -421,3 +421,18 @@ async def test_a_list_whose_url_would_be_too_long_is_answered_by_post(connect):
     ]
 
     assert [len(page) for page in pages] == [30, 10]
+
+
+async def test_a_path_that_several_entities_share_names_the_record_of_any():
+    gadgets, widgets = yaml.safe_load(GADGETS), yaml.safe_load(GADGETS)
+    for entity, name in ((gadgets, "gadget"), (widgets, "widget")):
+        path = {"request": f"GET /{{{name}_id}}", "params": {f"{name}_id": {"type": "string", "description": "id"}}}
+        get = {**path, "effect": "read", "description": "One.", "record": "$", "required": [f"{name}_id"]}
+        entity["actions"] = {"list": entity["actions"]["list"], "get": {**get, "example": {f"{name}_id": "x"}}}
+    widgets["actions"]["list"] = {**widgets["actions"]["list"], "request": "GET /widgets"}
+    async with playing(entities={"gadgets": gadgets, "widgets": widgets}) as connector:
+        for entity in ("gadgets", "widgets"):
+            listed = (await connector.execute(entity, "list")).decoded()[1]
+            read = (await connector.execute(entity, "get", {f"{entity[:-1]}_id": str(listed["id"])})).decoded()
+
+            assert read["id"] == listed["id"]

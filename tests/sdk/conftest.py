@@ -53,6 +53,7 @@ KINDS = (
     Kind("woocommerce", "woocommerce", {"api_key": "t", "api_secret": "s"}, {"shop": "shop.example.com"}),
     Kind("orb", "orb", {"api_key": "t"}),
     Kind("pylon", "pylon", {"api_token": "t"}),
+    Kind("facebook-marketing", "facebook-marketing", {"access_token": "t"}),
     Kind("reddit-ads", "reddit-ads", OAUTH),
     Kind("exa", "exa", {"api_key": "t"}),
     Kind("klaviyo", "klaviyo", {"api_key": "t"}),

@@ -40,6 +40,7 @@ READS = [
     ("orb", "customers", {"limit": 2}, "customer_id", "id"),
     ("pylon", "accounts", {}, "id", "id"),
     ("reddit-ads", "campaigns", {"ad_account_id": "t2_1", "page_size": 2}, "campaign_id", "id"),
+    ("facebook-marketing", "campaigns", {"account_id": "1", "limit": 2}, "campaign_id", "id"),
     ("granola", "notes", {"page_size": 2}, "note_id", "id"),
     ("harvest", "clients", {"per_page": 2}, "id", "id"),
     ("klaviyo", "profiles", {"page_size": 2}, "id", "id"),
