@@ -166,7 +166,8 @@ class SpecApplication(Application):
 
     def update_record(self, operation: Operation, call: Call) -> Reply:
         row = self._row_named(operation, call)
-        if row is None and operation.action_id == "create":
+        # A path that names no record: the application makes the record if there is none.
+        if row is None and (operation.action_id == "create" or "{" not in operation.action.request):
             return self.create_record(operation, call)
         if row is None:
             raise Refusal(404, message=f"there is no {last_param(operation, call)}")

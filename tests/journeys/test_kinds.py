@@ -278,6 +278,14 @@ STORIES = [
         {"shop": "shop.example.com"},
     ),
     Story(
+        "customer-io",
+        {"app_api_key": "key"},
+        ("newsletters", {"limit": 2}, "start", "next"),
+        ("id", "newsletter_id"),
+        ("newsletters", "get", {"newsletter_id": 999999}, "upstream_not_found"),
+        ("collections", "create", {"name": "products", "data": [{"sku": "a1"}]}, "name", "products"),
+    ),
+    Story(
         "granola",
         {"api_key": "key"},
         ("notes", {"page_size": 2}, "cursor", "cursor"),
