@@ -22,7 +22,8 @@ class Failure(Model):
     request_id: tuple[JsonPath, ...] = ()
     #: a member that must be true in a successful response
     ok: str | None = None
-    #: paths at which a successful response has no value; null, false and empty values do not count; `*` is each member
+    #: paths at which a successful response has no value; null, false, 0 and empty values do not count; `*` is each
+    #: member
     when_present: tuple[JsonPath, ...] = ()
     #: the gateway's error code → the application's codes that mean it, whatever the status
     codes: dict[str, tuple[str, ...]] = Field(default_factory=dict)

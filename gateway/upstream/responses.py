@@ -56,7 +56,7 @@ _NO_RECORDS = msgspec.Raw(b"[]")
 #: the status of a response without content: a list of no records (RFC 9110 §15.3.5)
 _NO_CONTENT = 204
 #: JSON values that count as absent
-_NOTHING = frozenset({b"null", b"false", b"[]", b"{}", b'""'})
+_NOTHING = frozenset({b"null", b"false", b"0", b"[]", b"{}", b'""'})
 #: seconds to wait after a 429 without `Retry-After`
 DEFAULT_RETRY_AFTER = 30
 #: seconds of the longest wait that an application may mean

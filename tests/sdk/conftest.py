@@ -58,6 +58,7 @@ KINDS = (
     Kind("reddit-ads", "reddit-ads", OAUTH),
     Kind("exa", "exa", {"api_key": "t"}),
     Kind("klaviyo", "klaviyo", {"api_key": "t"}),
+    Kind("tiktok-marketing", "tiktok-marketing", {"access_token": "t"}, {"advertiser_id": "7001234567890123456"}),
     Kind("typeform", "typeform", {"access_token": "t"}),
     Kind("granola", "granola", {"api_key": "t"}),
     Kind("harvest", "harvest", {"token": "t", "account_id": "1"}),

@@ -60,6 +60,15 @@ def test_graphql_answers_null_for_a_record_that_is_not_there(place, data):
         read(operation, answered({"data": data}))
 
 
+@pytest.mark.parametrize(("code", "is_failure"), [(0, False), (40002, True)])
+def test_the_code_zero_of_a_success_is_no_failure(code, is_failure):
+    spec = Failure.model_validate({"when_present": ["code"], "code": ["code"], "message": ["message"]})
+
+    found = failure(spec, answered({"code": code, "message": "said", "data": {}}))
+
+    assert (found is not None) is is_failure
+
+
 GRAPHQL = Failure.model_validate(
     {
         "when_present": ["errors"],
