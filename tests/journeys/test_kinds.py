@@ -93,6 +93,14 @@ STORIES = [
         {"subdomain": "acme"},
     ),
     Story(
+        "zendesk-talk",
+        {"email": "ada@example.com", "api_token": "token"},
+        ("phone_numbers", {}, "page", "next_page"),
+        ("id", "phone_number_id"),
+        ("phone_numbers", "get", {"phone_number_id": 999999999}, "upstream_not_found"),
+        environment={"subdomain": "acme"},
+    ),
+    Story(
         "crm-records",
         {"private_app_token": "token"},
         ("contacts", {"limit": 2}, "after", "next_cursor"),

@@ -17,6 +17,7 @@ READS = [
     ("jira", "users", {"max_results": 2}, "account_id", "accountId"),
     ("mailchimp", "campaigns", {"count": 2}, "campaign_id", "id"),
     ("support-desk", "tickets", {"per_page": 2}, "ticket_id", "id"),
+    ("zendesk-talk", "phone_numbers", {}, "phone_number_id", "id"),
     ("customer-io", "newsletters", {"limit": 2}, "newsletter_id", "id"),
     ("crm-records", "contacts", {"limit": 2}, "contact_id", "id"),
     ("crm-query", "accounts", {"q": "SELECT Id, Name FROM Account LIMIT 2"}, "id", "Id"),
