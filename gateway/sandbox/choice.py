@@ -1,6 +1,7 @@
 """Finds the operation of a call, because several operations may have the same method and path. Pure."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from gateway.kinds.catalog import Operation
@@ -18,9 +19,13 @@ def chosen(operations: Sequence[Operation], call: Call) -> Operation | None:
 
 def _chosen_fields(operation: Operation, document: str) -> str:
     """The document without the fields that callers choose."""
-    for placement in operation.placements:
-        if placement.where == "fragment":
-            document = with_selection(document, placement.wire, ())
+    return _without_selections(document, tuple(each.wire for each in operation.placements if each.where == "fragment"))
+
+
+@lru_cache(maxsize=1024)
+def _without_selections(document: str, fragments: Sequence[str]) -> str:
+    for fragment in fragments:
+        document = with_selection(document, fragment, ())
     return document
 
 

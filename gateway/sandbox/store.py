@@ -1,6 +1,7 @@
 """The state of one application: tables of records, created at first use and kept until a reset."""
 
 from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -74,13 +75,17 @@ class Store:
 
     def __init__(self, rows_of: Callable[[str], Iterable[Row]]) -> None:
         self._rows_of = rows_of
+        #: the ready-made rows of tables that were used: copies are quicker than making them again after a reset
+        self._ready_made: dict[str, list[Row]] = {}
         self._tables: dict[str, Table] = {}
         self._last_numbers: dict[str, int] = {}
         self._changes: dict[tuple[str, str], RecordChange] = {}
 
     def table(self, name: str) -> Table:
         if name not in self._tables:
-            self._tables[name] = Table(self._rows_of(name), partial(self._note, name))
+            if name not in self._ready_made:
+                self._ready_made[name] = list(self._rows_of(name))
+            self._tables[name] = Table(deepcopy(self._ready_made[name]), partial(self._note, name))
         return self._tables[name]
 
     def changed(self, row: Row) -> None:
