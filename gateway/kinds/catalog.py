@@ -107,11 +107,10 @@ class Operation:
 
     @cached_property
     def variable_query(self) -> Mapping[str, str]:
-        """The constant members of the query whose value is a variable of the connector, and its name."""
+        """The constant members of the query that have variables of the connector in them."""
         texts = {name: text for name, text in self.action.constant_query.items() if isinstance(text, str)}
-        return {
-            name: text[1:-1] for name, text in texts.items() if text[:1] == "{" and text[1:-1] in self.spec.environment
-        }
+        declared = self.spec.environment.keys()
+        return {name: text for name, text in texts.items() if declared & set(re.findall(r"{(\w+)}", text))}
 
     @cached_property
     def schema(self) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def with_variables(
     filled = {name: _filled(request.headers[name], environment) for name in headers}
     url = request.url
     if query:
-        values = {name: _filled(f"{{{variable}}}", environment) for name, variable in query.items()}
+        values = {name: _filled(text, environment) for name, text in query.items()}
         members = (member.partition("=") for member in url.raw_query_string.split("&"))
         known = {quote(name, safe="*"): quote(value, safe="*") for name, value in values.items()}
         changed = "&".join(f"{name}{mark}{known.get(name, value)}" for name, mark, value in members)
@@ -96,7 +96,7 @@ def with_variables(
 
 def _filled(text: str, environment: Mapping[str, str]) -> str:
     try:
-        return text.format_map(environment)
+        return re.sub(r"{(\w+)}", lambda found: environment[found[1]], text)
     except KeyError as missing:
         raise ConnectorNotReady(
             f"the connector has no {missing.args[0]} yet; give it, or wait for the first token response, if that has it"

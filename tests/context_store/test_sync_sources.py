@@ -7,7 +7,7 @@ from gateway.context_store.sync import sources
 from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint, ParentRecord, loaded
 from gateway.upstream.pagination import page_of
 from gateway.upstream.prepared import PreparedCall
-from gateway.upstream.requests import UpstreamRequest, base_address
+from gateway.upstream.requests import UpstreamRequest, base_address, with_variables
 from gateway.upstream.responses import OperationResult
 from tests.harness.catalog import example_environment, shipped_catalog
 
@@ -23,7 +23,9 @@ def source(kind, entity):
 
 def requested(call: PreparedCall) -> UpstreamRequest:
     spec = call.operation.spec
-    return call.request(base_address(spec, example_environment(spec)))
+    request = call.request(base_address(spec, example_environment(spec)))
+    given = {name: variable.example or "text" for name, variable in spec.environment.items()}
+    return with_variables(request, call.variant.variable_headers, call.variant.variable_query, given)
 
 
 def page(records=(), **meta):

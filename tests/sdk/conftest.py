@@ -83,9 +83,13 @@ async def gateway(running: Running) -> AsyncIterator[Gateway]:
 @pytest.fixture(scope="session")
 async def connectors(gateway: Gateway) -> dict[str, Connector]:
     """A connector of each kind in one workspace."""
-    made = await asyncio.gather(
-        *(gateway.connectors.create(kind.name, kind.credentials, environment=kind.environment) for kind in KINDS)
-    )
+    turns = asyncio.Semaphore(8)
+
+    async def created(kind: Kind) -> Connector:
+        async with turns:
+            return await gateway.connectors.create(kind.name, kind.credentials, environment=kind.environment)
+
+    made = await asyncio.gather(*map(created, KINDS))
     return {kind.name: connector for kind, connector in zip(KINDS, made, strict=True)}
 
 

@@ -227,7 +227,7 @@ PLACED = small_operation(
     {
         "request": "GET /things",
         "params": ANY,
-        "constant_query": {"of": "{account}"},
+        "constant_query": {"of": "{account}", "ids": '{"in": ["{account}"]}'},
         "headers": {"X-Of": "a/{account}"},
     },
     environment=ACCOUNT,
@@ -252,7 +252,8 @@ def test_variables_of_a_connector_are_sent_in_headers_and_in_the_query():
 
     request = session_of({"account": "A_1.b~c"}).request(call)
 
-    assert request.url.query == {"of": "A_1.b~c", "q": "{account}", "name": "of=%7Baccount%7D"}
+    in_query = {"of": "A_1.b~c", "ids": '{"in": ["A_1.b~c"]}', "q": "{account}", "name": "of=%7Baccount%7D"}
+    assert request.url.query == in_query
     assert {name: request.headers[name] for name in ("X-Of", "X-Version")} == {"X-Of": "a/A_1.b~c", "X-Version": "1"}
 
 

@@ -125,7 +125,7 @@ async def test_a_search_finds_documents_operations_and_errors(api, phrase, addre
 @pytest.mark.parametrize(
     ("phrase", "found"),
     [
-        ("zendesk", ["support-desk"]),
+        ("zendesk", ["support-desk", "zendesk-talk"]),
         ("CRM contacts", ["crm-records", "crm-query"]),
         ("pull_requests", ["github"]),
         ("no such thing", []),
