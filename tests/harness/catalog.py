@@ -15,6 +15,5 @@ def shipped_catalog() -> Catalog:
 
 def example_environment(spec: ConnectorSpec) -> dict[str, str]:
     """The variables of a kind, with the values in the examples of its spec."""
-    named = {name: variable for name, variable in spec.environment.items() if f"{{{name}}}" in spec.server}
-    examples = {name: variable.example for name, variable in named.items() if variable.example}
+    examples = {name: variable.example for name, variable in spec.environment.items() if variable.example}
     return checked_environment(spec, examples)
