@@ -14,6 +14,7 @@ def shipped_catalog() -> Catalog:
 
 
 def example_environment(spec: ConnectorSpec) -> dict[str, str]:
-    """The variables of a kind, with the values in the examples of its spec."""
-    examples = {name: variable.example for name, variable in spec.environment.items() if variable.example}
+    """The variables of a kind, with the values in the examples of its spec, without those that change the server."""
+    named = {name: variable for name, variable in spec.environment.items() if name not in spec.server_with}
+    examples = {name: variable.example for name, variable in named.items() if variable.example}
     return checked_environment(spec, examples)
