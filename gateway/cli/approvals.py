@@ -38,6 +38,8 @@ async def show(gateway: Gateway, approval_id: str) -> None:
     note(f"{approval.operation}, {approval.items} requests, {approval.status}: {approval.reason}")
     for request in approval.requests:
         note(f"  {request.method} {request.url}")
+    if approval.redacted:
+        note(f"policies leave out changes of {', '.join(approval.redacted)}")
     write(approval.changes, _CHANGES)
 
 

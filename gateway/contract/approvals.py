@@ -1,5 +1,6 @@
 """Approvals: requests of calls that wait for a person's word."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -48,7 +49,7 @@ class ApprovalRequestView(Struct, frozen=True, kw_only=True):
     body: Annotated[Any, member("The body.")]
 
 
-class ApprovalChangeView(Struct, frozen=True, kw_only=True):
+class ApprovalChangeView(Struct, frozen=True):
     """What a request changes in a record."""
 
     record: Annotated[str, member("The record.", "1")]
@@ -86,11 +87,15 @@ class ApprovalSummaryView(Struct, frozen=True, kw_only=True):
     decisions: Annotated[list[ApprovalDecisionView], member("What was decided, in order.")]
 
 
-class ApprovalView(ApprovalSummaryView, frozen=True, kw_only=True):
+class ApprovalView(ApprovalSummaryView, frozen=True, kw_only=True, omit_defaults=True):
     """An approval with everything that an approver sees."""
 
     requests: Annotated[list[ApprovalRequestView], member("The exact requests, the first 100 of them.")]
     changes: Annotated[list[ApprovalChangeView], member("What they change, as far as the application can be asked.")]
+    redacted: Annotated[
+        Sequence[str],
+        member("Paths of members whose changes the policies redact; `*` for all of them.", ["email"]),
+    ] = ()
 
 
 class ApprovalPage(PageOf[ApprovalSummaryView], frozen=True):

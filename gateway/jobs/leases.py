@@ -164,6 +164,10 @@ _REQUEUE = f"""
     RETURNING {SETTLED}), noted AS ({settling("given_back")})
     SELECT status FROM given_back
 """
+# For the audit entry at the job's end, whatever ends it.
+_NOTE_POLICIES = """
+    UPDATE jobs SET policies = $3 WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING id
+"""
 # Deleting the row also deletes its idempotency key, so that the request can be sent again.
 _RELEASE = f"""
     WITH released AS (
@@ -244,6 +248,10 @@ class Leases:
             rows = await connection.fetch(_MARK_IN_FLIGHT, [job.id for job in jobs], [job.fence for job in jobs])
         canceled = {row["id"]: row["cancel_requested"] for row in rows}
         return [canceled.get(job.id) for job in jobs]
+
+    async def note_policies(self, job: StoredJob, policies: Sequence[str]) -> None:
+        """Commit which policies decided about the job."""
+        await self._fenced(_NOTE_POLICIES, job, list(policies))
 
     async def clear_in_flight(self, job: StoredJob) -> None:
         """Commit that the application certainly did not do what was about to be sent."""

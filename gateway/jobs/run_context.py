@@ -15,6 +15,7 @@ from gateway.foundation.aio.retries import retry_until_available
 from gateway.foundation.aio.turns import in_thread
 from gateway.jobs.leases import LEASE, Leases, LostLease
 from gateway.jobs.model import CANCELED_UNDONE, StoredJob
+from gateway.jobs.settlements import call_id_of
 from gateway.upstream.responses import OperationResult
 
 #: minimum seconds between two writes of a job's progress
@@ -59,6 +60,11 @@ class JobRunContext:
     def may_be_repeated(self) -> bool:
         """Whether the work since the last saved state can safely be repeated."""
         return self.sent_at is None or self._job.effect is not Effect.WRITE
+
+    async def decided(self, policies: Sequence[str]) -> None:
+        """Store which policies decided when the job started, for the audit entry at its end."""
+        if policies and call_id_of(self._job) is not None:
+            await retry_until_available(lambda: self._leases.note_policies(self._job, policies))
 
     async def mark_in_flight(self) -> None:
         async with self._write_lock:

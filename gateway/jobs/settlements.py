@@ -4,13 +4,15 @@ from uuid import UUID
 
 from gateway.access.audit.log import ONCE, approved_by
 from gateway.contract.kinds import Effect
+from gateway.contract.policies import Surface
 from gateway.jobs.model import OPERATION_TASK, JobSummary, NewJob
 
 #: what `settling` reads of a job
 SETTLED = """
     jobs.id, jobs.organization_id, jobs.client_id, jobs.connector_id, jobs.kind, jobs.task, jobs.entity, jobs.action,
     jobs.target, jobs.status, jobs.error, jobs.request_id, jobs.is_inline, jobs.effect, jobs.created_at,
-    jobs.finished_at, jobs.session, jobs.session_id, jobs.approval
+    jobs.finished_at, jobs.session, jobs.session_id, jobs.approval,
+    jobs.surface, jobs.policies
 """
 #: task → the name of its acceptance and of its end; other jobs have that of their operation
 _NAMES = {
@@ -24,18 +26,19 @@ _NAMED = " ".join(f"WHEN '{task}' THEN '{name}'" for task, name in _NAMES.items(
 
 def call_id_of(job: NewJob | JobSummary, *, is_new: bool = True) -> UUID | None:
     """The `call_id` of the entry of a new job's acceptance; None if no entry follows at its end."""
-    return None if not is_new or (job.effect is Effect.READ and job.task == OPERATION_TASK) else job.id
+    is_read = job.effect is Effect.READ and job.task == OPERATION_TASK and job.surface is not Surface.SCHEDULE
+    return None if not is_new or is_read else job.id
 
 
 #: A call whose caller waits has the code of its error, and how long it took; the acceptance of a job was counted
 _CODE = "CASE WHEN is_inline AND status = 'failed' THEN COALESCE(error::json ->> 'code', status) ELSE status END"
 _TOOK = "CASE WHEN is_inline THEN (extract(epoch FROM now() - created_at) * 1000)::integer END"
 
-#: those that decided when the call was requested, or the one that denied the job when it started
+#: those that decided when the job started, else when the call was requested, or the one that denied the job
 _POLICIES = """
     CASE WHEN ended.error::json ->> 'code' = 'denied_by_policy' THEN
         array_remove(ARRAY[ended.error::json ->> 'policy'], NULL)
-    ELSE begun.policies END
+    ELSE COALESCE(ended.policies, begun.policies) END
 """
 _APPROVAL = "(ended.approval::json ->> 'id')::uuid"
 
@@ -43,7 +46,8 @@ _APPROVAL = "(ended.approval::json ->> 'id')::uuid"
 def settling(jobs: str, *, outcome: str = _CODE) -> str:
     """The statement that inserts the entries of these jobs that have ended; `jobs` is the name of their rows.
 
-    Operations that only read have no second entry.
+    Operations that only read have no second entry, except for those of schedules: nothing is decided about these before
+    they start.
     """
     return f"""
         INSERT INTO audit (organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent,
@@ -55,6 +59,7 @@ def settling(jobs: str, *, outcome: str = _CODE) -> str:
                (ended.session ->> 'client_id')::uuid, ended.session_id, {_POLICIES}, {_APPROVAL},
                {approved_by(_APPROVAL)}
         FROM {jobs} AS ended LEFT JOIN audit AS begun ON begun.call_id = ended.id AND begun.entry_kind = 'intent'
-        WHERE client_id IS NOT NULL AND finished_at IS NOT NULL AND (effect <> 'read' OR task <> '{OPERATION_TASK}')
+        WHERE client_id IS NOT NULL AND finished_at IS NOT NULL
+          AND (effect <> 'read' OR task <> '{OPERATION_TASK}' OR surface = '{Surface.SCHEDULE}')
         {ONCE}
     """

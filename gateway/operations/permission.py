@@ -70,10 +70,17 @@ class Permission:
         """The paths that some call of an operation redacts; raises DeniedByPolicy if every call is denied."""
         if not await self.is_possible(acting, record, kind, entity, action):
             raise DeniedByPolicy(f"the policies of the organization do not allow {entity}.{action}")
+        return await self.redacted_paths(acting, record, kind, entity, action)
+
+    async def redacted_paths(
+        self, acting: Acting, record: ConnectorRecord, kind: Kind, entity: str, action: str
+    ) -> Sequence[str]:
+        """The paths that some call of an operation redacts, whether or not it is allowed."""
         enforced = (await self.point.sets(acting.organization_id)).enforced
-        groups = await self._groups_of(acting)
-        calls = () if enforced is None else _calls_of(acting, groups, record, kind, entity, action)
-        return sorted({path for call in calls if enforced for path in enforced.about(call).redacts})
+        if enforced is None:
+            return []
+        calls = _calls_of(acting, await self._groups_of(acting), record, kind, entity, action)
+        return sorted({path for call in calls for path in enforced.about(call).redacts})
 
     async def require_call(
         self,

@@ -115,7 +115,7 @@ class OperationRuns:
         resolved, call = await self._job_call(job)
         selection, is_released = FieldSelection(**job.selection), False
         if call.effect is Effect.READ or not job.state:
-            decision, is_released = await self._permit(job, resolved, call)
+            decision, is_released = await self._permit(job, resolved, call, run_context)
             selection = selection.redacting(decision.redact)
         with Accounted(resolved=resolved, operation=call.operation):
             taken = await self._taken(job, resolved, call, is_released=is_released)
@@ -123,7 +123,9 @@ class OperationRuns:
             await taken.returned(answer)
         return answer
 
-    async def _permit(self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall) -> tuple[Decision, bool]:
+    async def _permit(
+        self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall, run_context: JobRunContext
+    ) -> tuple[Decision, bool]:
         """The decision, and whether the job goes on by an approval, in this attempt for the first time.
 
         Raises DeniedByPolicy, JobWaits until a person has approved the call, and ApprovalChanged.
@@ -139,6 +141,7 @@ class OperationRuns:
             is_counted=job.is_counted or was_released or (job.surface is Surface.SCHEDULE and job.attempt > 1),
             is_approved=is_approved(job),
         )
+        await run_context.decided(decision.policies)
         if decision.verdict is not Verdict.APPROVE or was_released:
             return decision, False
         await self._gate.require(job, resolved, each_of([call]), decision.approvals)

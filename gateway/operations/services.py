@@ -19,6 +19,7 @@ from gateway.foundation.vault.vault import Vault
 from gateway.jobs.removal import JobRemoval
 from gateway.jobs.services import JobServices
 from gateway.kinds.catalog import Catalog
+from gateway.operations.approvals.changes import ChangeReading
 from gateway.operations.approvals.gate import ApprovalGate
 from gateway.operations.approvals.service import Approvals
 from gateway.operations.approvals.store import ApprovalStore
@@ -130,7 +131,7 @@ async def open_operations(
     try:
         yield OperationServices(
             permission=permission,
-            approvals=Approvals(audit, approvals, jobs.wakeup, settings.base_url),
+            approvals=Approvals(audit, approvals, ChangeReading(permission, resolver), jobs.wakeup, settings.base_url),
             offers=Offers(connectors.access, permission),
             policy_trials=PolicyTrials(
                 audit=audit,

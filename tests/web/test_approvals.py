@@ -12,10 +12,13 @@ import pytest
 from gateway.foundation.proof import verified
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Answer, Api, ConnectorApi
+from tests.harness.command_line import invoked
 from tests.harness.console import signed_in
 from tests.harness.in_process import FrontEnd
+from tests.harness.processes import bare_environment
 from tests.harness.waiting import eventually
-from tests.web.test_policies import CREATE, READ, UPDATE, put, run_jobs, tool
+from tests.web.test_policies import CREATE, EVERYTHING, READ, UPDATE, put, run_jobs, tool
+from tests.web.test_schedules import SLOT_CAME
 
 APPROVALS = "/api/v1/approvals"
 WRITES = 'permit(principal, action in [Action::"write", Action::"idempotent"], resource);'
@@ -120,6 +123,75 @@ async def test_a_denied_call_is_not_sent_and_says_so(bench: Bench, headers):
     assert (ended["status"], ended["error"]["code"]) == ("canceled", "approval_denied")
     assert (await bench.agent.get(f"/api/v1/jobs/{job['id']}/result")).document(409)["code"] == "approval_denied"
     assert (await bench.ticket())["status"] == "open"
+
+
+BOTH = {"ticket_id": 1, "ticket": {"status": "solved", "subject": "mine"}}
+#: the agent writes and asks, and others read whole records
+SECRET = (
+    'permit(principal, action in Action::"read", resource) unless {{ principal == Client::"{0}" }};\n'
+    + WRITES.join(['@id("ask") @approval("Writes need a person.") ', "\n"])
+)
+CHANGED = ["ticket.status", "ticket.subject"]
+
+
+@pytest.mark.parametrize(
+    ("cedar", "shown", "redacted"),
+    [
+        (
+            '@redact("subject") permit(principal == Client::"{0}", action in Action::"read", resource);',
+            1,
+            ["subject"],
+        ),
+        ('@redact("*") permit(principal == Client::"{0}", action in Action::"read", resource);', 0, ["*"]),
+        ("", 0, ["*"]),
+        ('permit(principal == Client::"{0}", action in Action::"read", resource);', 2, None),
+    ],
+    ids=["a redacted member", "everything redacted", "no reads at all", "nothing redacted"],
+)
+async def test_who_asks_sees_no_old_value_that_policies_redact(bench: Bench, tmp_path, cedar, shown, redacted):
+    client_id, secret = await bench.front.client(bench.organization_id, ["read", "write", "approve"])
+    await put(bench.admin, (SECRET + cedar).format(client_id))
+    environment = {
+        **bare_environment(),
+        "GATEWAY_URL": bench.front.base_url,
+        "GATEWAY_CLIENT_ID": client_id,
+        "GATEWAY_CLIENT_SECRET": secret,
+    }
+    async with Api.of(bench.front.base_url, client_id, secret) as asking:
+        job = (await bench.desk.through(asking).send("tickets", "update", BOTH)).document(202)["job"]
+        await run_jobs(bench.front)
+        approval_id = (await asking.get(f"/api/v1/jobs/{job['id']}")).document()["approval"]["id"]
+        own = (await asking.get(f"{APPROVALS}/{approval_id}")).document()
+        whole = (await bench.approver.get(f"{APPROVALS}/{approval_id}")).document()
+    async with signed_in(bench.front, client_id, secret) as browser:
+        page = (await browser.get(f"/console/approvals/{approval_id}")).body.decode()
+    command = await invoked("approvals", "show", approval_id, "-o", "json", environment=environment, directory=tmp_path)
+
+    assert [each["member"] for each in whole["changes"]] == CHANGED
+    assert own["changes"] == whole["changes"][:shown]
+    assert own.get("redacted") == redacted
+    assert "redacted" not in whole
+    old = whole["changes"][1]["old"]
+    assert [old in each for each in (json.dumps(own), page, command.out)] == [shown == 2] * 3
+    assert own["requests"] == whole["requests"]
+
+
+async def test_a_guess_at_a_redacted_value_is_not_confirmed(bench: Bench):
+    """A change that is shown only if the value differs would tell whether the guess is right."""
+    seen = (await bench.desk.execute("tickets", "get", {"ticket_id": 1}))["result"]["subject"]
+    client_id, secret = await bench.front.client(bench.organization_id, ["read", "write", "approve"])
+    redact = '@redact("subject") permit(principal == Client::"{0}", action in Action::"read", resource);'
+    await put(bench.admin, (SECRET + redact).format(client_id))
+
+    async def changes(api: Api, subject: str) -> list[dict]:
+        params = {"ticket_id": 1, "ticket": {"status": "solved", "subject": subject}}
+        job = (await bench.desk.through(api).send("tickets", "update", params)).document(202)["job"]
+        await run_jobs(bench.front)
+        approval_id = (await api.get(f"/api/v1/jobs/{job['id']}")).document()["approval"]["id"]
+        return (await api.get(f"{APPROVALS}/{approval_id}")).document()["changes"]
+
+    async with Api.of(bench.front.base_url, client_id, secret) as asking:
+        assert await changes(asking, seen) == await changes(asking, f"{seen} not")
 
 
 async def test_the_requester_cannot_approve(bench: Bench):
@@ -369,6 +441,56 @@ async def test_an_approved_call_is_taken_from_budgets_when_it_goes_on(bench: Ben
 
     assert (before, await spent()) == (0, 1)
     assert (first["status"], second["status"], second["error"]["code"]) == ("succeeded", "failed", "budget_spent")
+
+
+@pytest.mark.parametrize(
+    ("operation", "expected"),
+    [
+        ({"action": "update", "params": UPDATE}, ("tickets.update", True)),
+        ({"action": "list", "params": {"per_page": 1}}, ("tickets.list", False)),
+        ({"action": "list", "output": {"file": "ndjson"}}, ("tickets.list", False)),
+    ],
+    ids=["a write that is approved", "a read", "an export"],
+)
+async def test_the_entry_of_a_schedules_job_says_which_policy_decided(bench: Bench, sql, operation, expected):
+    what, is_asked = expected
+    await put(bench.admin, f'@id("reads") {READ} {ASK.removeprefix(READ)}')
+    body = {"name": "s", "connector_id": bench.desk.record["id"], "entity": "tickets", "cron": "0 0 * * *", **operation}
+    schedule = (await bench.agent.post("/api/v1/schedules", body)).document(201)
+    await sql(SLOT_CAME, schedule["id"], 0.0)
+    await bench.front.services.operations.due_runs.start()
+    await run_jobs(bench.front, is_background=True)
+    [job_id] = (await bench.agent.get(f"/api/v1/schedules/{schedule['id']}")).document()["job_ids"]
+    job = await bench.job({"id": job_id})
+    if is_asked:
+        await bench.decide((await bench.approver.get(f"{APPROVALS}/{job['approval']['id']}")).document())
+        await run_jobs(bench.front, is_background=True)
+    ended = await bench.job(job)
+
+    async def entries() -> list[dict]:
+        found = (await bench.admin.get(f"/api/v1/audit?operation={what}&limit=2")).document()["data"]
+        return found if found[-1]["outcome"] == "accepted" else []
+
+    newest, accepted = await eventually(entries)
+    mark = newest["approval"]
+    assert (ended["status"], newest["outcome"]) == ("succeeded", "succeeded")
+    assert (newest["policies"], accepted["policies"]) == ([{True: "ask", False: "reads"}[is_asked]], [])
+    assert (mark["id"] if mark else None) == (job["approval"]["id"] if is_asked else None)
+
+
+async def test_the_entry_of_a_retried_job_says_which_policy_decided_then(bench: Bench):
+    await put(bench.admin, EVERYTHING)
+    missing = {**UPDATE, "ticket_id": 10**12}
+    failed = (await bench.desk.send("tickets", "update", missing, {"Prefer": "respond-async"})).document(202)["job"]
+    await run_jobs(bench.front)
+    await put(bench.admin, f'@id("later") {EVERYTHING}')
+
+    again = (await bench.agent.post(f"/api/v1/jobs/{failed['id']}/retry")).document(202)
+    await run_jobs(bench.front)
+
+    entries = (await bench.admin.get("/api/v1/audit?operation=tickets.update&outcome=failed")).document()["data"]
+    assert again["job"]["id"] != failed["id"]
+    assert [each["policies"] for each in entries] == [["later"], ["main"]]
 
 
 async def test_entries_of_the_audit_log_say_which_policy_decided_and_who_approved(bench: Bench):

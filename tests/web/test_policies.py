@@ -479,11 +479,11 @@ async def test_events_have_records_only_for_clients_that_may_search_them(office:
     assert (before, after) == ((), None)
 
 
-async def run_jobs(front: FrontEnd) -> None:
-    """Run the queued jobs as a worker does."""
+async def run_jobs(front: FrontEnd, *, is_background: bool = False) -> None:
+    """Run the queued jobs as a worker does, those of callers or those in the background."""
     services = front.services
     work, claims = work_of(services), Claims(services.database, services.jobs.sealing)
-    for job in await claims.claim(services.process.name, 100, SHARES):
+    for job in await claims.claim(services.process.name, 100, SHARES, is_background=is_background):
         done = asyncio.Event()
         services.jobs.runner.start(job, work[job.task], done.set)
         await done.wait()

@@ -104,7 +104,7 @@ async def _changes(resolved: ResolvedConnector, call: PreparedCall) -> list[Reco
         found = (await resolved.connector.run_to_end(prepare(reading, named))).decoded()
         if isinstance(found, Mapping):
             written: dict[str, Any] = {name: value for name, value in call.params.items() if name not in path}
-            return changes_in("/".join(map(str, named.values())), found, written)
+            return changes_in(str(operation), "/".join(map(str, named.values())), found, written)
     return []
 
 

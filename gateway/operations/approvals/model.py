@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -12,6 +12,7 @@ import rfc8785
 from msgspec import Struct
 
 from gateway.access.policy.model import Approval
+from gateway.access.policy.paths import covers, first_redacted
 from gateway.contract.approvals import ApprovalStatus
 
 #: requests that approvers see; the digest is that of all
@@ -49,6 +50,8 @@ class RecordChange(Struct, frozen=True, kw_only=True):
     member: str
     old: Any
     new: Any
+    #: the operation that changes it, `entity.action`
+    operation: str = ""
 
 
 class Proposal(Struct, frozen=True, kw_only=True):
@@ -158,7 +161,7 @@ def may_count(rules: Sequence[ApprovalRule], approver: ApproverWord) -> bool:
     return any(_counts(rule, approver) for rule in rules)
 
 
-def changes_in(record: str, found: Mapping[str, Any], written: Mapping[str, Any]) -> list[RecordChange]:
+def changes_in(operation: str, record: str, found: Mapping[str, Any], written: Mapping[str, Any]) -> list[RecordChange]:
     """What a write changes in a record that was read: members of what is written whose value is another."""
     changes = []
     for name, value in written.items():
@@ -168,5 +171,20 @@ def changes_in(record: str, found: Mapping[str, Any], written: Mapping[str, Any]
         for member, new in pairs:
             old = inner.get(member) if isinstance(inner, Mapping) else None
             if old != new:
-                changes.append(RecordChange(record=record, member=f"{prefix}{member}", old=old, new=new))
+                path = f"{prefix}{member}"
+                changes.append(RecordChange(record=record, member=path, old=old, new=new, operation=operation))
     return changes[:_MAX_CHANGES]
+
+
+def shows(change: RecordChange, redacted: Collection[str]) -> bool:
+    """Whether a reader sees a change for whom these paths are redacted.
+
+    The path of what is written may begin with members that the record does not have, so each end of it is compared. A
+    change of a redacted member is not shown at all: that it is shown would tell that the value is another one.
+    """
+    steps = change.member.split(".")
+    ends = [steps[place:] for place in range(len(steps))]
+    if any(first_redacted(redacted, [".".join(each)]) for each in ends):
+        return False
+    is_nested = any(isinstance(value, Mapping | list) for value in (change.old, change.new))
+    return not (is_nested and any(covers(redacted, each) for each in ends))

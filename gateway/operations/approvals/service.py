@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
-from msgspec import to_builtins
-
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
 from gateway.contract.approvals import (
@@ -32,6 +30,7 @@ from gateway.errors import (
 )
 from gateway.jobs.model import approval_url
 from gateway.jobs.wakeup import Wakeup
+from gateway.operations.approvals.changes import ChangeReading
 from gateway.operations.approvals.gate import CHANGED
 from gateway.operations.approvals.model import ApproverWord, is_complete, may_count
 from gateway.operations.approvals.store import ApprovalRow, ApprovalStore, DecisionRow
@@ -50,6 +49,7 @@ class Approvals:
 
     audit: Audit
     store: ApprovalStore
+    reading: ChangeReading
     wakeup: Wakeup
     base_url: str
 
@@ -81,7 +81,7 @@ class Approvals:
     async def get(self, caller: Caller, approval_id: UUID) -> ApprovalView:
         """An approval with everything that an approver sees; raises NotFound."""
         caller.require(Scope.APPROVE)
-        return await self._view(await self._seen(caller, approval_id))
+        return await self._view(caller, await self._seen(caller, approval_id))
 
     async def decide(
         self, caller: Caller, approval_id: UUID, decision: ApprovalStatus, digest: str, reason: str | None
@@ -95,7 +95,7 @@ class Approvals:
             caller.require(Scope.APPROVE)
             approval = await self._seen(caller, approval_id)
             entry.connector_id = approval.connector_id
-            if caller.client_id in (approval.requested_by, approval.acting_client):
+            if approval.is_asked_by(caller.client_id):
                 raise ApproverIsRequester("who asks for an approval cannot decide about it")
             if digest != approval.digest:
                 raise ApprovalChanged(
@@ -108,7 +108,7 @@ class Approvals:
             if not may_count(approval.rules, word):
                 raise InsufficientScope("the policy names others who may decide about this call")
             await self._decided(approval, word, decision, reason)
-            return await self._view(await self._seen(caller, approval_id))
+            return await self._view(caller, await self._seen(caller, approval_id))
 
     async def _decided(
         self, approval: ApprovalRow, word: ApproverWord, decision: ApprovalStatus, reason: str | None
@@ -136,14 +136,16 @@ class Approvals:
             raise NotFound("there is no such approval")
         return approval
 
-    async def _view(self, approval: ApprovalRow) -> ApprovalView:
+    async def _view(self, caller: Caller, approval: ApprovalRow) -> ApprovalView:
         decisions = await self.store.decisions(approval.organization_id, [approval.id])
         summary = self._summary(approval, decisions.get(approval.id, []))
         members = {name: getattr(summary, name) for name in summary.__struct_fields__}
+        changes, redacted = await self.reading.shown(caller, approval)
         return ApprovalView(
             **members,
             requests=[ApprovalRequestView(**each) for each in approval.requests],
-            changes=[ApprovalChangeView(**to_builtins(each)) for each in approval.changes],
+            changes=[ApprovalChangeView(each.record, each.member, each.old, each.new) for each in changes],
+            redacted=tuple(redacted),
         )
 
     def _summary(self, approval: ApprovalRow, decisions: Sequence[DecisionRow]) -> ApprovalSummaryView:

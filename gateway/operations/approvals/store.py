@@ -7,6 +7,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
+from gateway.access.identity.model import PersonSession
 from gateway.contract.approvals import ApprovalStatus
 from gateway.errors import NotFound
 from gateway.foundation.db.pool import Connection, Database
@@ -25,7 +26,7 @@ _COLUMNS = """
     approvals.expires_at, released_at, jobs.key_id, jobs.wrapped_key,
     COALESCE(jobs.entity || '.' || jobs.action, jobs.task) AS operation, clients.name AS requester,
     EXISTS (SELECT FROM people WHERE people.client_id = requested_by) AS is_person,
-    jobs.session_id, acting.id AS acting_client, acting.name AS acting_name
+    jobs.session_id, jobs.session::text AS session, acting.id AS acting_client, acting.name AS acting_name
 """
 _FROM = """
     FROM approvals JOIN jobs ON jobs.id = job_id LEFT JOIN clients ON clients.id = requested_by
@@ -96,12 +97,22 @@ class ApprovalRow(StoredApproval, frozen=True, kw_only=True):
     is_person: bool
     #: the session in which a client asks for the person
     session_id: UUID | None
+    session: PersonSession | None
     acting_client: UUID | None
     acting_name: str | None
     operation: str
     items: int
     requests: Sequence[dict[str, Any]]
     created_at: datetime
+
+    @property
+    def client_id(self) -> UUID | None:
+        """The client or the person that asks, as which policies decide."""
+        return self.requested_by
+
+    def is_asked_by(self, client_id: UUID) -> bool:
+        """Whether a client or person asks, for itself or in a session for a person."""
+        return client_id in (self.requested_by, self.acting_client)
 
 
 class DecisionRow(ApproverWord, frozen=True, kw_only=True):
@@ -249,12 +260,13 @@ class ApprovalStore:
     def _row(self, row: Any) -> ApprovalRow:
         key = JobKey(row["organization_id"], row["job_id"], row["key_id"], row["wrapped_key"])
         document = msgspec.json.decode(self._sealing.open(key, _FIELD, row["document"]), type=_Document)
-        names = set(ApprovalRow.__struct_fields__) - {"rules", "changes", "requests", "status"}
+        names = set(ApprovalRow.__struct_fields__) - {"rules", "changes", "requests", "status", "session"}
         return ApprovalRow(
             rules=msgspec.json.decode(row["rules"], type=list[ApprovalRule]),
             changes=document.changes,
             requests=document.requests,
             status=ApprovalStatus(row["status"]),
+            session=None if row["session"] is None else msgspec.json.decode(row["session"], type=PersonSession),
             **{name: row[name] for name in names},
         )
 

@@ -123,6 +123,7 @@ class Exports:
         resolved = await self.connectors.get(job.organization_id, job.connector_id)
         self.gate.require_valid(job)
         decision = await self._permit(job, resolved, job, params.params)
+        await run_context.decided(decision.policies)
         if decision.verdict is Verdict.APPROVE and not await self.gate.is_released(job):
             call = PreparedCall.of(resolved.connector.kind.operation(job.entity or "", job.action or ""), params.params)
             await self.gate.require(job, resolved, each_of([call]), decision.approvals)

@@ -15,6 +15,7 @@ from gateway.operations.approvals.model import (
     lifetime,
     may_count,
     rules_of,
+    shows,
 )
 
 ADA, BOB, EVE = UUID(int=1), UUID(int=2), UUID(int=3)
@@ -124,6 +125,33 @@ def test_an_approval_lives_as_long_as_the_shortest_statement_says(expires, secon
     ],
 )
 def test_changes_are_the_members_whose_value_becomes_another(found, written, changes):
-    expected = [RecordChange(record="1", member=member, old=old, new=new) for member, old, new in changes]
+    what = "tickets.update"
+    expected = [
+        RecordChange(record="1", member=member, old=old, new=new, operation=what) for member, old, new in changes
+    ]
 
-    assert changes_in("1", found, written) == expected
+    assert changes_in(what, "1", found, written) == expected
+
+
+@pytest.mark.parametrize(
+    ("member", "old", "redacted", "is_shown"),
+    [
+        ("ticket.subject", "a", ["subject"], False),
+        ("ticket.status", "a", ["subject"], True),
+        ("ticket.subject", "a", ["ticket.subject"], False),
+        ("subject", "a", ["subject"], False),
+        ("properties.email", "a", ["properties.email"], False),
+        ("properties.email", "a", ["*.email"], False),
+        ("status", "a", ["*.email"], True),
+        ("status", "a", ["*"], False),
+        ("ticket.via", {"source": {"from": "a"}}, ["via.source.*"], False),
+        ("ticket.via", "web", ["via.source.*"], True),
+        ("people", [{"email": "a"}], ["people.email"], False),
+        ("status", "a", [], True),
+    ],
+)
+def test_a_change_of_a_redacted_member_is_not_shown(member, old, redacted, is_shown):
+    change = RecordChange(record="1", member=member, old=old, new="b")
+
+    assert shows(change, redacted) is is_shown
+    assert shows(RecordChange(record="1", member=member, old="b", new=old), redacted) is is_shown
