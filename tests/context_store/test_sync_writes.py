@@ -43,7 +43,7 @@ UNSEEN = {
     *("stripe.payment_links.create", "linear.issue_relations.create", "linear.project_updates.create"),
     *("google-drive.comments.update", "google-drive.comments.delete", "intercom.tickets.create"),
     *("github.review_comments.reply", "github.workflow_dispatches.create"),
-    "zendesk-talk.availabilities.update",
+    *("zendesk-talk.availabilities.update", "greenhouse.notes.create"),
     *("gong.flow_prospects.create", "sendgrid.mail.send"),
     *("customer-io.broadcast_trigger.create", "customer-io.exports.create"),
     *(f"customer-io.transactional_{each}.create" for each in ("email", "inbox_message", "push", "sms")),
