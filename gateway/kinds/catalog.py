@@ -15,7 +15,7 @@ from gateway.kinds.long_running import FollowUp
 from gateway.kinds.members import media_type
 from gateway.kinds.paging import Order, Paging
 from gateway.kinds.placements import Placement, json_schema, placements_of, plain_name
-from gateway.kinds.requests import Action
+from gateway.kinds.requests import Action, DefaultTime
 from gateway.kinds.siblings import (
     ActionChange,
     alternative_of,
@@ -136,6 +136,12 @@ class Operation:
     @cached_property
     def defaults(self) -> dict[str, Any]:
         return {name: schema["default"] for name, schema in self.action.params.items() if "default" in schema}
+
+    @cached_property
+    def default_times(self) -> dict[str, DefaultTime]:
+        """The defaults that depend on the time of the call."""
+        schemas = self.action.params.items()
+        return {name: DefaultTime(**schema["default_time"]) for name, schema in schemas if "default_time" in schema}
 
     @cached_property
     def member_defaults(self) -> dict[str, dict[str, Any]]:

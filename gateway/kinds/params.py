@@ -10,6 +10,7 @@ import jsonschema_rs
 import msgspec
 
 from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
+from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Operation
 from gateway.kinds.schema_errors import first_errors, has_more_values_than
 from gateway.kinds.suggestions import Suggestions
@@ -58,12 +59,16 @@ def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]
 
 def _defaults(operation: Operation, values: Mapping[str, Any]) -> Mapping[str, Any]:
     """The defaults of params; for a further page, only those of the params that its request repeats."""
-    if not operation.defaults:
+    defaults = operation.defaults
+    if operation.default_times:
+        now = CLOCK.now()
+        defaults = {**defaults, **{name: time.at(now) for name, time in operation.default_times.items()}}
+    if not defaults:
         return {}
     paging = operation.instead(values).paging
     if paging is None or paging.repeat_params is None or paging.param not in values:
-        return operation.defaults
-    return {name: value for name, value in operation.defaults.items() if name in paging.repeat_params}
+        return defaults
+    return {name: value for name, value in defaults.items() if name in paging.repeat_params}
 
 
 def invalid(operation: Operation, faults: Iterable[FieldError]) -> InvalidParams:

@@ -7,8 +7,9 @@ from typing import Any
 
 from gateway.kinds.requests import Action, ParamStyle
 
-#: the keywords that the spec language adds to JSON Schema: where a param goes and its name there
-PLACEMENT_KEYWORDS = ("in", "as", "style", "explode", "text")
+#: the keywords that the spec language adds to JSON Schema: where a param goes, its name there, and a default that
+#: depends on the time
+ADDED_KEYWORDS = ("in", "as", "style", "explode", "text", "default_time")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +48,8 @@ def placements_of(action: Action) -> tuple[Placement, ...]:
 
 
 def json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of a param, without the keywords of its placement."""
-    return {keyword: value for keyword, value in schema.items() if keyword not in PLACEMENT_KEYWORDS}
+    """The JSON Schema of a param, without the keywords that the spec language adds."""
+    return {keyword: value for keyword, value in schema.items() if keyword not in ADDED_KEYWORDS}
 
 
 def plain_name(param: str) -> str:

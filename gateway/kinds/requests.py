@@ -1,11 +1,12 @@
 """Models of an entity's actions: the requests that they send, their params, and what a write changes."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from gateway.contract.kinds import Effect
 from gateway.kinds.bulk import Bulk
@@ -57,6 +58,19 @@ class ParamStyle(StrEnum):
 
 
 _PARAM_STYLES = frozenset(map(str, ParamStyle))
+
+
+class DefaultTime(Model):
+    """The default of a param that is a time before the call, as text in UTC."""
+
+    #: the days between that time and the call
+    days_ago: int = Field(0, ge=0)
+    #: the form of the text, in the codes of `strftime`
+    format: str = "%Y-%m-%d"
+
+    def at(self, now: datetime) -> str:
+        """The default of a call at this moment."""
+        return (now - timedelta(days=self.days_ago)).strftime(self.format)
 
 
 class Download(Model):
@@ -136,6 +150,8 @@ class RequestSpec(Model):
     map_key: str | None = None
     #: the path of the record within each item, such as `node`
     unwrap: JsonPath = ()
+    #: whether the response has one object in place of the list of records: the list then has this one record
+    single: bool = False
     paging: str | None = None
     #: the order of the list; by default that of its paging style
     order: Order | None = None
@@ -213,6 +229,18 @@ class Action(RequestSpec, CheckedModel):
                 yield f"param {name}: `text` must be the text to send, such as refs/heads/{{{name}}}"
             if schema.get("style", "form") not in _PARAM_STYLES or not isinstance(schema.get("explode", True), bool):
                 yield f"param {name}: `style` must be one of {', '.join(ParamStyle)}; `explode` must be true or false"
+            yield from _time_faults(name, schema)
         for name in re.findall(r"{(\w+)}", self.request):
             if name not in self.params and not any(alternative.without == name for alternative in self.alternatives):
                 yield f"the request needs {{{name}}}, which is not among the params"
+
+
+def _time_faults(name: str, schema: Mapping[str, Any]) -> Iterator[str]:
+    if "default_time" not in schema:
+        return
+    if "default" in schema:
+        yield f"param {name}: has `default` and `default_time`; drop one of them"
+    try:
+        DefaultTime.model_validate(schema["default_time"])
+    except ValidationError:
+        yield f"param {name}: `default_time` must be a time before the call, such as {{days_ago: 7}}, with its `format`"

@@ -223,7 +223,7 @@ class SpecApplication(Application):
         return Reply(nested(operation.action.record or (), payload))
 
     def items_of(self, operation: Operation, rows: Sequence[Row], call: Call) -> Any:
-        """The records of a page in the form of the response: wrapped as `unwrap` describes, or a map."""
+        """The records of a page in the form of the response: wrapped as `unwrap` describes, a map, or only one."""
         action = operation.action
         shown = [self.shown(operation, row, call) for row in rows]
         if action.map_key is not None:
@@ -232,6 +232,8 @@ class SpecApplication(Application):
                 str(record.get(key, row.id)): {name: value for name, value in record.items() if name != key}
                 for row, record in zip(rows, shown, strict=True)
             }
+        if action.single:
+            return shown[0]
         return [nested(action.unwrap, record) for record in shown]
 
     # Calls

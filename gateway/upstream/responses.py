@@ -137,15 +137,18 @@ class OperationResult(msgspec.Struct, frozen=True, kw_only=True):
 def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     """Records and Meta of a response for which `failure` returned None; raises UpstreamInvalidResponse."""
     action = operation.action
-    path = action.records if operation.is_list else action.record
+    path = (action.records if operation.is_list else action.record) or ()
     try:
-        raw, meta = _record_and_meta(response, path or (), operation.paging)
+        raw, meta = _record_and_meta(response, path, operation.paging)
     except UpstreamInvalidResponse as broken:
         raise UpstreamInvalidResponse(f"{operation}: {broken.detail}") from broken
     begin = None if raw is None else _first_byte(raw)
     is_query = action.graphql is not None and action.effect is Effect.READ
     # GraphQL answers null for a missing record, and null for what would be below it.
-    if is_query and (raw is None or (begin == _NULL_BEGIN and not operation.is_list)):
+    # A record at a position of a list: the list is empty, or the response.
+    is_positioned = not operation.is_list and action.effect is Effect.READ and bool(path) and path[-1].isdigit()
+    is_missing = is_positioned and raw is None
+    if is_missing or (is_query and (raw is None or (begin == _NULL_BEGIN and not operation.is_list))):
         raise UpstreamNotFound(f"{operation}: the application has no such record")
     if not operation.is_list:
         return OperationResult(result=raw or NULL, meta=meta)
@@ -153,6 +156,8 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         return OperationResult(result=_NO_RECORDS, meta=meta)
     if raw is not None and begin == _OBJECT_BEGIN and action.map_key is not None:
         raw = _listed(raw, action.map_key)
+    elif raw is not None and begin == _OBJECT_BEGIN and action.single:
+        raw = msgspec.Raw(b"[" + bytes(raw) + b"]")
     elif raw is None and operation.spec.omits_empty_lists and not _is_list(response.body):
         return OperationResult(result=_NO_RECORDS, meta=meta)
     elif raw is None or begin != _ARRAY_BEGIN:

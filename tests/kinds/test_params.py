@@ -1,9 +1,13 @@
 """Checks of params against their schema: accepted and completed params, and a sentence for each fault."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from gateway.errors import InvalidParams
+from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.params import unpaged_limit, validated
+from gateway.kinds.requests import DefaultTime
 from tests.kinds.small_kind import small_operation
 
 PARAMS = {
@@ -191,6 +195,33 @@ def test_defaults_complete_params_and_objects_that_were_given():
         "limit": 5,
         "owner": {"role": "admin", "name": "a"},
     }
+
+
+@pytest.mark.parametrize(
+    ("default", "text"),
+    [
+        ({}, "2026-03-01"),
+        ({"days_ago": 1}, "2026-02-28"),
+        ({"days_ago": 365, "format": "%Y%m%d"}, "20250301"),
+        ({"format": "%Y-%m-%dT%H:%M:%SZ"}, "2026-03-01T00:30:00Z"),
+    ],
+)
+def test_a_default_time_lies_days_before_the_call(default, text):
+    assert DefaultTime(**default).at(datetime(2026, 3, 1, 0, 30, tzinfo=UTC)) == text
+
+
+def test_a_default_time_completes_a_call_without_the_param():
+    day = {"type": "string", "default_time": {"days_ago": 7}}
+    operation = small_operation({"params": {"start": day, "size": {"type": "integer", "default": 5}}})
+
+    # The day may end during the call.
+    before = DefaultTime(days_ago=7).at(CLOCK.now())
+    completed = validated(operation, {})
+    after = DefaultTime(days_ago=7).at(CLOCK.now())
+
+    assert completed in ({"start": before, "size": 5}, {"start": after, "size": 5})
+    assert validated(operation, {"start": "2026-01-31"}) == {"start": "2026-01-31", "size": 5}
+    assert "default_time" not in operation.schema["properties"]["start"]
 
 
 LISTED = {

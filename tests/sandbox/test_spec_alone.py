@@ -395,6 +395,17 @@ def _listings(kind: Kind) -> list[Operation]:
     return [source.everything.operation, source.removed.operation]
 
 
+async def test_a_list_of_one_is_answered_by_one_object():
+    entity = yaml.safe_load(GADGETS)
+    listed = {name: value for name, value in entity["actions"]["list"].items() if name != "paging"}
+    entity["actions"] = {"list": {**listed, "records": "gadget", "single": True, "params": {}, "example": {}}}
+    async with playing(entities={"gadgets": entity}) as connector:
+        records = (await connector.execute("gadgets", "list")).decoded()
+
+    assert len(records) == 1
+    assert records[0]["id"]
+
+
 async def test_texts_have_values_of_their_examples_and_formats():
     entity = yaml.safe_load(GADGETS)
     entity["fields"] = {

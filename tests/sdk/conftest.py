@@ -28,6 +28,7 @@ class Kind:
 
 
 KINDS = (
+    Kind("amplitude", "amplitude", {"api_key": "t", "secret_key": "s"}),
     Kind("greenhouse", "greenhouse", OAUTH),
     Kind("confluence", "confluence", {"username": "a@example.com", "password": "t"}, {"subdomain": "acme"}),
     Kind("gmail", "gmail", {"refresh_token": "refresh", "access_token": "t"}),

@@ -13,6 +13,7 @@ CATALOG = shipped_catalog()
 READS = [
     ("confluence", "pages", {"limit": 2}, "id", "id"),
     ("gmail", "threads", {"max_results": 2}, "thread_id", "id"),
+    ("amplitude", "cohorts", {}, "cohort_id", "id"),
     ("google-drive", "files", {"page_size": 2}, "file_id", "id"),
     ("jira", "users", {"max_results": 2}, "account_id", "accountId"),
     ("mailchimp", "campaigns", {"count": 2}, "campaign_id", "id"),

@@ -5,6 +5,7 @@ import pytest
 
 from gateway.errors import (
     ReauthorizationRequired,
+    UpstreamInvalidResponse,
     UpstreamNotFound,
     UpstreamRateLimited,
     UpstreamRejected,
@@ -34,6 +35,9 @@ def answered(document: object, status: int = 200) -> UpstreamResponse:
         ({"records": "0.hits"}, [{"hits": [{"id": 1}]}], [{"id": 1}]),
         ({"records": "results.1.items"}, {"results": [{}, {"items": [{"id": 1}]}]}, [{"id": 1}]),
         ({"records": "$", "map_key": "id"}, {"a": {"x": 1}}, [{"id": "a", "x": 1}]),
+        ({"records": "data", "single": True}, {"data": {"series": [1, 2]}}, [{"series": [1, 2]}]),
+        ({"records": "$", "single": True}, {"series": [1, 2]}, [{"series": [1, 2]}]),
+        ({"records": "data", "single": True}, {"data": [{"id": 1}]}, [{"id": 1}]),
     ],
 )
 def test_records_lie_where_the_spec_says(action, document, records):
@@ -43,6 +47,24 @@ def test_records_lie_where_the_spec_says(action, document, records):
 @pytest.mark.parametrize(("action", "came"), [({"records": "things"}, []), ({"record": "thing"}, None)])
 def test_no_content_is_an_empty_list_or_no_record(action, came):
     assert read(small_operation(action), answered(None, 204)).decoded() == came
+
+
+@pytest.mark.parametrize("document", [{"data": []}, {}, None])
+def test_a_record_at_a_position_that_the_list_lacks_is_not_found(document):
+    with pytest.raises(UpstreamNotFound, match=r"things\.act: the application has no such record"):
+        read(small_operation({"record": "data.0"}), answered(document))
+
+
+def test_a_write_without_a_record_at_its_position_is_done():
+    operation = small_operation({"request": "POST /things", "effect": "write", "record": "data.0"})
+
+    assert read(operation, answered({"data": []})).decoded() is None
+
+
+@pytest.mark.parametrize("document", [{"data": 5}, {"data": "x"}, {}])
+def test_a_value_that_is_no_object_is_no_list_of_one(document):
+    with pytest.raises(UpstreamInvalidResponse, match="has no list of records"):
+        read(small_operation({"records": "data", "single": True}), answered(document))
 
 
 @pytest.mark.parametrize(

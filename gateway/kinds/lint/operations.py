@@ -63,9 +63,12 @@ def _result(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         yield ("records",), "a list returns records; write their path in the response"
     if (operation.action_id == "download") != (action.download is not None):
         yield ("download",), "is needed in the action `download` and allowed in no other"
-    for member in ("paging", "map_key", "unwrap"):
+    for member in ("paging", "map_key", "unwrap", "single"):
         if getattr(action, member) and not operation.is_list:
             yield (member,), "is only for actions with `records`"
+    for member in ("paging", "map_key", "unwrap"):
+        if action.single and getattr(action, member):
+            yield ("single",), f"is for one object in place of the list, which has no `{member}`; drop one of them"
 
 
 def _placements(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -169,7 +172,11 @@ def _graphql(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         if variable not in declared:
             yield ("params", name), f"the document declares no ${variable}; {did_you_mean(variable, declared)}"
     yield from _fragments(operation, document)
-    filled = {variable for variable, name in variables if name in {*action.required, *operation.defaults}}
+    filled = {
+        variable
+        for variable, name in variables
+        if name in {*action.required, *operation.defaults, *operation.default_times}
+    }
     for variable, type_ in declared.items():
         if type_.endswith("!") and variable not in filled:
             yield place, f"needs ${variable}, but no required param has its value"
@@ -189,7 +196,7 @@ def _fragments(operation: Operation, document: str) -> Iterator[PlacedError]:
 
 def _texts(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     """The params within a text have a value whenever the text is sent."""
-    always_sent, used = {*operation.action.required, *operation.defaults}, set()
+    always_sent, used = {*operation.action.required, *operation.defaults, *operation.default_times}, set()
     for placement in operation.placements:
         place = ("params", placement.name)
         for name in re.findall(r"{(\w+)}", placement.text or ""):

@@ -1,14 +1,18 @@
 """Errors in the JSON Schemas of a spec; JSON Schema itself ignores most mistakes silently."""
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import jsonschema_rs
 
 from gateway.kinds.placements import json_schema
+from gateway.kinds.requests import DefaultTime
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean, nearest
 
+#: the moment of a call whose default times are checked
+_A_MOMENT = datetime(2026, 1, 31, 9, tzinfo=UTC)
 #: a place in the spec and what is wrong there
 PlacedError = tuple[tuple[str, ...], str]
 
@@ -28,8 +32,11 @@ KEYWORDS = (*_ONE_SCHEMA, *_SCHEMAS_BY_NAME, *_LISTS_OF_SCHEMAS, *_ASSERTIONS, *
 
 
 def of_param(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
-    """As `of_schema`, for the schema of a param, which may also have `PLACEMENT_KEYWORDS`."""
-    return of_schema(spec, place, json_schema(schema))
+    """As `of_schema`, for the schema of a param, which may also have `ADDED_KEYWORDS`."""
+    plain = json_schema(schema)
+    if "default_time" in schema:
+        plain["default"] = DefaultTime(**schema["default_time"]).at(_A_MOMENT)
+    return of_schema(spec, place, plain)
 
 
 def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
