@@ -28,6 +28,8 @@ class Kind:
 
 
 KINDS = (
+    Kind("google-analytics-data-api", "google-analytics-data-api", OAUTH),
+    Kind("google-search-console", "google-search-console", OAUTH),
     Kind("amplitude", "amplitude", {"api_key": "t", "secret_key": "s"}),
     Kind("greenhouse", "greenhouse", OAUTH),
     Kind("confluence", "confluence", {"username": "a@example.com", "password": "t"}, {"subdomain": "acme"}),

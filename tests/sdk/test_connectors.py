@@ -14,6 +14,7 @@ READS = [
     ("confluence", "pages", {"limit": 2}, "id", "id"),
     ("gmail", "threads", {"max_results": 2}, "thread_id", "id"),
     ("amplitude", "cohorts", {}, "cohort_id", "id"),
+    ("google-search-console", "sites", {}, "site_url", "siteUrl"),
     ("google-drive", "files", {"page_size": 2}, "file_id", "id"),
     ("jira", "users", {"max_results": 2}, "account_id", "accountId"),
     ("mailchimp", "campaigns", {"count": 2}, "campaign_id", "id"),
