@@ -15,6 +15,7 @@ T = TypeVar("T")
 
 _TIME_AND_ID = attrgetter("created_at", "id")
 _POSITION = msgspec.json.Decoder(tuple[str, str])
+_TEXT = msgspec.json.Decoder(str)
 
 
 def page_of(
@@ -27,8 +28,16 @@ def page_of(
 
 def _cursor_of(position: tuple[Any, UUID]) -> str:
     key, item_id = position
-    text = key.isoformat() if isinstance(key, datetime) else str(key)
-    return base64.urlsafe_b64encode(msgspec.json.encode([text, str(item_id)])).decode().rstrip("=")
+    return _encoded([key.isoformat() if isinstance(key, datetime) else str(key), str(item_id)])
+
+
+def text_cursor(text: str) -> str:
+    """The cursor of a list that is sorted by unique texts, after this one."""
+    return _encoded(text)
+
+
+def _encoded(position: str | list[str]) -> str:
+    return base64.urlsafe_b64encode(msgspec.json.encode(position)).decode().rstrip("=")
 
 
 def read_cursor(cursor: str | None) -> tuple[str, UUID] | None:
@@ -36,13 +45,30 @@ def read_cursor(cursor: str | None) -> tuple[str, UUID] | None:
     if cursor is None:
         return None
     try:
-        text, item_id = _POSITION.decode(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        text, item_id = _POSITION.decode(_decoded(cursor))
         position = text, UUID(item_id)
     except ValueError as error:  # of base64, UTF-8, JSON or the UUID
         raise _bad_cursor() from error
     if "\x00" in position[0]:
         raise _bad_cursor()
     return position
+
+
+def read_text_cursor(cursor: str | None) -> str | None:
+    """The text in a cursor of a list that is sorted by unique texts; raises InvalidParams."""
+    if cursor is None:
+        return None
+    try:
+        text = _TEXT.decode(_decoded(cursor))
+    except ValueError as error:
+        raise _bad_cursor() from error
+    if "\x00" in text:
+        raise _bad_cursor()
+    return text
+
+
+def _decoded(cursor: str) -> bytes:
+    return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
 
 
 def read_time_cursor(cursor: str | None) -> tuple[datetime, UUID] | None:

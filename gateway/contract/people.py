@@ -55,9 +55,21 @@ class GroupView(Struct, frozen=True):
     scopes: Annotated[list[str], member("The scopes that members have.", ["read", "write"])]
 
 
+class ListedGroupView(GroupView, frozen=True):
+    """A group in the list of groups."""
+
+    members: Annotated[int, member("How many people are in the group.", 12)]
+
+
+class GroupPage(PageOf[ListedGroupView], frozen=True):
+    """Groups, by name."""
+
+
 class PersonSelection(Struct, frozen=True, kw_only=True):
     """A filter of people; None matches every value."""
 
+    #: a part of the name, the email address or the subject
+    containing: str | None = None
     status: PersonStatus | None = None
     group: str | None = None
     issuer: str | None = None

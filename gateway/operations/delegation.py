@@ -104,14 +104,15 @@ class Delegation:
         with self.audit.record("session.end", caller, target=str(session_id)):
             return await self.sessions.end(caller, session_id)
 
-    async def of_person(self, caller: Caller, limit: int) -> Sequence[SessionView]:
-        """The latest open sessions in which clients act for the caller."""
-        return [_view(each) for each in await self.sessions.find(caller, before=None, limit=limit, is_own=True)]
+    async def of_person(self, caller: Caller, person_id: UUID, limit: int) -> Sequence[SessionView]:
+        """The latest open sessions in which clients act for this person, of those that the caller sees."""
+        found = await self.sessions.find(caller, before=None, limit=limit, person_id=person_id)
+        return [_view(each) for each in found]
 
     async def end_own(self, caller: Caller, session_id: UUID) -> UUID:
         """End a session in which a client acts for the caller, as `end` does."""
         with self.audit.record("session.end", caller, target=str(session_id)):
-            return await self.sessions.end(caller, session_id, is_own=True)
+            return await self.sessions.end(caller, session_id, person_id=caller.client_id)
 
     async def _person_client(self, caller: Caller, new: NewSession) -> Client:
         """The person for whom the session is, as a client."""

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -90,10 +90,21 @@ class PolicyTrials:
 
     async def effect_of(self, caller: Caller, name: str) -> PolicyEffectView:
         """What the enforced policies and the named one would have decided of the calls of the last day."""
-        decided = await self.policies.as_enforced(caller, name)
+        return (await self.effects_of(caller, [name]))[name]
+
+    async def effects_of(self, caller: Caller, names: Collection[str]) -> Mapping[str, PolicyEffectView]:
+        """`effect_of` each of these policies, by their names."""
+        if not names:
+            return {}
+        sets = await self.policies.as_enforced(caller, names)
         recent = await self.audit.recent_calls(caller.organization_id)
         records = {record.id: record for record in await self.connectors.find(caller)}
-        return await asyncio.to_thread(lambda: _Effect(self.catalog, records, decided).of(recent).view)
+        # Names that share a set share its effect.
+        effects = {
+            id(decided): await asyncio.to_thread(_Effect(self.catalog, records, decided).of, recent)
+            for decided in {id(each): each for each in sets.values()}.values()
+        }
+        return {name: effects[id(decided)].view for name, decided in sets.items()}
 
     async def replay(
         self, caller: Caller, since: datetime, policies: Sequence[NewPolicy] | None, request_id: str | None

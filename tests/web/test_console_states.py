@@ -11,6 +11,8 @@ from gateway.context_store import entities
 from gateway.context_store.sync import schedule, sources
 from gateway.contract.events import DeliveryStatus, EventType, NewWebhook
 from gateway.contract.kinds import Effect
+from gateway.contract.people import GroupView, NewPerson
+from gateway.contract.policies import PolicyMode
 from gateway.contract.schedules import ScheduleDefinition
 from gateway.errors import GatewayError, UpstreamError, UpstreamFault, UpstreamTimeout
 from gateway.events.model import Event
@@ -105,6 +107,16 @@ class FailingWorld:
         assert await store.finish(webhook, result)
         return webhook.id
 
+    async def person(self) -> UUID:
+        """A person who may do nothing, of a group that may do nothing, and a policy about them that was only tried."""
+        caller = caller_of(self.organization_id)
+        await self.front.access.directory.put_group(caller, GroupView("<no>", [], []))
+        person = await self.front.access.directory.create(caller, NewPerson(name="<no>", groups=["<no>"]))
+        await self.services.policy.change.put(
+            caller, "never", "forbid(principal, action, resource);", PolicyMode.SHADOW, "<no>", None
+        )
+        return UUID(person.id)
+
     async def job(self, connector_id: UUID, work: Work, effect: Effect) -> UUID:
         """A job whose run raised an error."""
         new = NewJob(
@@ -130,6 +142,7 @@ async def failing(front: FrontEnd) -> AsyncIterator[tuple[ConsoleBrowser, dict[s
         "connector_id": connector_id,
         "schedule": await world.schedule(connector_id),
         "webhook": await world.webhook(),
+        "person": await world.person(),
         "failed": await world.job(connector_id, refused, Effect.READ),
         "unknown": await world.job(connector_id, lost, Effect.WRITE),
         "repeatable": await world.job(connector_id, lost, Effect.IDEMPOTENT),
@@ -162,8 +175,10 @@ async def test_the_page_of_something_unknown_is_an_error_page(empty: ConsoleBrow
             schedule_id=uuid4(),
             webhook_id=uuid4(),
             approval_id=uuid4(),
+            person_id=uuid4(),
             kind="parcels",
             version=1,
+            name="unknown",
         )
     )
 
@@ -180,7 +195,12 @@ async def test_a_page_is_shown_after_everything_failed(failing, path: str, job: 
 
     answer = await browser.get(
         path.format(
-            connector_id=ids["connector_id"], job_id=ids[job], schedule_id=ids["schedule"], webhook_id=ids["webhook"]
+            connector_id=ids["connector_id"],
+            job_id=ids[job],
+            schedule_id=ids["schedule"],
+            webhook_id=ids["webhook"],
+            person_id=ids["person"],
+            name="never",
         )
     )
 

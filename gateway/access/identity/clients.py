@@ -1,7 +1,7 @@
 """The use cases of an organization's own clients: programs that its administrators create, and their permissions."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from gateway.access.audit.log import Audit
@@ -31,6 +31,16 @@ class Clients:
     async def all(self, caller: Caller) -> Sequence[Client]:
         """Programs and people that may act for the caller's organization, oldest first."""
         return [client for client in await self._store.clients_of(caller.organization_id) if caller.covers(client)]
+
+    async def programs(self, caller: Caller) -> Sequence[Client]:
+        """Enabled programs that may act for the caller's organization, oldest first."""
+        return [client for client in await self._store.programs_of(caller.organization_id) if caller.covers(client)]
+
+    async def names(self, caller: Caller, ids: Iterable[str | None]) -> Mapping[str, str]:
+        """The names of these clients and people, by their ids; those of other organizations are left out."""
+        wanted = {identifier for each in ids if (identifier := id_of(each)) is not None}
+        found = await self._store.names(caller.organization_id, wanted) if wanted else {}
+        return {str(client_id): name for client_id, name in found.items()}
 
     async def create(self, caller: Caller, name: str, scopes: Sequence[Scope]) -> tuple[UUID, str]:
         """Create a client of the organization with the workspaces of the caller; returns its id and secret.

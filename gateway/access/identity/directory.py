@@ -12,10 +12,11 @@ from gateway.access.identity.clients import MAX_NAME, require_name
 from gateway.access.identity.model import Caller, Client, Scope
 from gateway.access.identity.people import People, Person
 from gateway.access.identity.store import IdentityStore
-from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.cursors import page_of, read_text_cursor, read_time_cursor, text_cursor
 from gateway.contract.people import (
     MAX_GROUPS,
     MAX_WORKSPACES,
+    GroupPage,
     GroupView,
     NewPerson,
     PeoplePage,
@@ -122,6 +123,18 @@ class Directory:
         if stored is None or caller.organization_id not in stored.client.organization_ids:
             return None
         return stored.client if caller.covers(stored.client) else None
+
+    async def groups(
+        self, caller: Caller, *, containing: str | None = None, cursor: str | None = None, limit: int = 100
+    ) -> GroupPage:
+        """Groups whose names contain the text, by name; raises InvalidParams for a foreign cursor, and
+        InsufficientScope for a caller that is limited to workspaces.
+        """
+        caller.require_whole_organization()
+        after = read_text_cursor(cursor)
+        found = await self._people.groups(caller.organization_id, containing, after, limit + 1)
+        page = found[:limit]
+        return GroupPage(list(page), text_cursor(page[-1].name) if len(found) > limit else None)
 
     async def group(self, caller: Caller, name: str) -> GroupView:
         """The group; raises NotFound, and InsufficientScope for a caller that is limited to workspaces."""

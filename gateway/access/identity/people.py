@@ -13,7 +13,14 @@ from msgspec.structs import asdict
 
 from gateway.access.identity.model import Client
 from gateway.access.identity.store import WORKSPACES, IdentityStore
-from gateway.contract.people import GroupView, NewPerson, PersonChange, PersonSelection, PersonStatus
+from gateway.contract.people import (
+    GroupView,
+    ListedGroupView,
+    NewPerson,
+    PersonChange,
+    PersonSelection,
+    PersonStatus,
+)
 from gateway.errors import Conflict, FieldError, Forbidden, InvalidParams, NotFound, Unavailable
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import Where
@@ -44,6 +51,10 @@ _IN_GROUP = """
 # Locks the organization's row, so that concurrent requests do not exceed a limit together.
 _LOCK_ORGANIZATION = "SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE"
 _COUNT = f"SELECT count(*) FROM people WHERE {_IN_ORGANIZATION.format('$1')}"
+_CONTAINING = """
+    (strpos(lower(people.name), lower({0}::text)) > 0 OR strpos(lower(email), lower({0}::text)) > 0
+     OR strpos(lower(subject), lower({0}::text)) > 0 OR strpos(lower(login), lower({0}::text)) > 0)
+"""
 _UPDATE = "UPDATE people SET email = $2, name = $3 WHERE client_id = $1"
 # The update notifies every process.
 _UPDATE_CLIENT = "UPDATE clients SET name = $2, scopes = $3, workspaces = $4 WHERE id = $1"
@@ -55,6 +66,15 @@ _JOIN_GROUPS = """
     RETURNING group_name
 """
 _GROUP = "SELECT name, workspaces, scopes FROM groups WHERE organization_id = $1 AND name = $2"
+_GROUPS = """
+    SELECT name, workspaces, scopes,
+           (SELECT count(*) FROM group_members AS member
+            WHERE member.organization_id = groups.organization_id AND member.group_name = groups.name) AS members
+    FROM groups
+    WHERE organization_id = $1 AND ($2::text IS NULL OR strpos(lower(name), lower($2)) > 0)
+      AND ($3::text IS NULL OR name > $3)
+    ORDER BY name LIMIT $4
+"""
 _KNOWN_GROUPS = "SELECT name FROM groups WHERE organization_id = $1 AND name = ANY ($2::text[]) ORDER BY name"
 _COUNT_GROUPS = "SELECT count(*) FROM groups WHERE organization_id = $1 AND name <> $2"
 _PUT_GROUP = """
@@ -151,6 +171,7 @@ class People:
         """Matching people of the organization, oldest first."""
         where = Where()
         where.add(_IN_ORGANIZATION, organization_id)
+        where.add(_CONTAINING, selection.containing)
         where.add("(clients.disabled_at IS NULL) = {}", _is_active(selection.status))
         where.add(_IN_GROUP, None if selection.group is None else organization_id, selection.group)
         where.add("people.issuer = {}", selection.issuer)
@@ -270,6 +291,14 @@ class People:
         if row is None:
             raise NotFound("there is no such group")
         return GroupView(**row)
+
+    async def groups(
+        self, organization_id: UUID, containing: str | None, after: str | None, limit: int
+    ) -> Sequence[ListedGroupView]:
+        """Groups whose names contain the text, by name; `after` is the last name of the previous page."""
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(_GROUPS, organization_id, containing, after, limit)
+        return [ListedGroupView(**row) for row in rows]
 
     async def known_groups(self, organization_id: UUID, names: Sequence[str]) -> Sequence[str]:
         """The groups of the organization among these names."""

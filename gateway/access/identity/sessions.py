@@ -132,17 +132,17 @@ class SessionStore:
         before: tuple[datetime, UUID] | None,
         limit: int,
         session_id: UUID | None = None,
-        is_own: bool = False,
+        person_id: UUID | None = None,
     ) -> Sequence[StoredSession]:
         """The open sessions that the caller sees, the newest first.
 
         An administrator sees all within the own workspaces, a client those that it opened, a person those in which a
-        client acts for the person, and a session those that were opened in it. `is_own`: only those for the caller.
+        client acts for the person, and a session those that were opened in it. `person_id`: only those for this person.
         """
         where = Where()
         where.add("person_sessions.organization_id = {} AND expires_at > now()", caller.organization_id)
         where.add("person_sessions.id = {}", session_id)
-        where.add("person_id = {}", caller.client_id if is_own else None)
+        where.add("person_id = {}", person_id)
         if caller.session is not None:
             where.add(_DESCENDANTS, caller.session.id)
         elif Scope.ADMIN in caller.client.scopes:
@@ -157,17 +157,17 @@ class SessionStore:
         async with self._database.tenant(caller.organization_id) as connection:
             return [_stored(row) for row in await connection.fetch(find, *where.arguments)]
 
-    async def end(self, caller: Caller, session_id: UUID, *, is_own: bool = False) -> UUID:
+    async def end(self, caller: Caller, session_id: UUID, *, person_id: UUID | None = None) -> UUID:
         """End a session that the caller sees, with those that were opened in it, in every process at once; raises
         NotFound. Returns the person's id.
         """
-        if not await self.find(caller, before=None, limit=1, session_id=session_id, is_own=is_own):
+        if not await self.find(caller, before=None, limit=1, session_id=session_id, person_id=person_id):
             raise NotFound("there is no such session")
         async with self._database.tenant(caller.organization_id) as connection:
-            person_id: UUID | None = await connection.fetchval(_END, caller.organization_id, session_id)
-        if person_id is None:
+            ended: UUID | None = await connection.fetchval(_END, caller.organization_id, session_id)
+        if ended is None:
             raise NotFound("there is no such session")
-        return person_id
+        return ended
 
 
 def _stored(row: Any) -> StoredSession:

@@ -1,6 +1,6 @@
 """Organizations, clients, tokens and workspaces in PostgreSQL."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -66,6 +66,16 @@ _CLIENTS_OF = f"""
     {_CLIENTS}
     WHERE clients.id IN (SELECT client_id FROM client_organizations WHERE organization_id = $1)
     GROUP BY clients.id ORDER BY clients.created_at, clients.id
+"""
+_PROGRAMS_OF = f"""
+    {_CLIENTS}
+    WHERE clients.id IN (SELECT client_id FROM client_organizations WHERE organization_id = $1)
+      AND clients.disabled_at IS NULL AND NOT EXISTS (SELECT FROM people WHERE people.client_id = clients.id)
+    GROUP BY clients.id ORDER BY clients.created_at, clients.id
+"""
+_NAMES = """
+    SELECT id, name FROM clients
+    WHERE id = ANY ($2::uuid[]) AND id IN (SELECT client_id FROM client_organizations WHERE organization_id = $1)
 """
 _CLIENT_BY_ID = f"{_CLIENTS} WHERE clients.id = $1 GROUP BY clients.id"
 _DISABLE_CLIENT = "UPDATE clients SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
@@ -325,6 +335,17 @@ class IdentityStore:
         """The clients that may act for the organization, oldest first."""
         async with self._database.system() as connection:
             return [_client(row).client for row in await connection.fetch(_CLIENTS_OF, organization_id)]
+
+    async def programs_of(self, organization_id: UUID) -> list[Client]:
+        """The enabled clients of the organization that are no people, oldest first."""
+        async with self._database.system() as connection:
+            return [_client(row).client for row in await connection.fetch(_PROGRAMS_OF, organization_id)]
+
+    async def names(self, organization_id: UUID, ids: Collection[UUID]) -> Mapping[UUID, str]:
+        """The names of those of these clients and people that are of the organization."""
+        async with self._database.system() as connection:
+            rows = await connection.fetch(_NAMES, organization_id, list(ids))
+        return {row["id"]: row["name"] for row in rows}
 
     async def all_clients(self) -> list[Client]:
         """The clients of all organizations, oldest first, for the operator."""

@@ -125,10 +125,12 @@ class AuthorizationServer:
         params = {**members, **({} if state is None else {"state": state}), "iss": self.issuer}
         return f"{redirect_uri}{joint}{urlencode(params)}"
 
-    async def grants(self, caller: Caller, cursor: str | None, limit: int) -> GrantPage:
-        """The grants of people to hosts, within the caller's workspaces; raises InvalidParams for a foreign cursor."""
+    async def grants(self, caller: Caller, cursor: str | None, limit: int, person_id: UUID | None = None) -> GrantPage:
+        """The grants of people, or of this person, to hosts, within the caller's workspaces; raises InvalidParams for a
+        foreign cursor.
+        """
         before, own = read_time_cursor(cursor), caller.client.workspaces
-        found = await self.store.grants(caller.organization_id, before, limit + 1, own)
+        found = await self.store.grants(caller.organization_id, before, limit + 1, own, person_id)
         page, next_cursor = page_of(found, limit)
         return GrantPage(list(page), next_cursor)
 

@@ -1,7 +1,7 @@
 """The use cases of administrators: store, read and delete policies."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -10,6 +10,7 @@ from gateway.access.identity.model import Caller, Scope
 from gateway.access.names import require_name, require_possible
 from gateway.access.policy.decision import DecidedSet
 from gateway.access.policy.language import Schema, checked
+from gateway.access.policy.model import Policy
 from gateway.access.policy.point import PolicyPoint, decided_by
 from gateway.access.policy.store import PolicyStore
 from gateway.contract.policies import NewPolicy, PolicyList, PolicyMode, PolicyView
@@ -88,12 +89,11 @@ class PolicyService:
         """The groups of a person; None for a client that is no person."""
         return await self._point.groups_of(client_id)
 
-    async def as_enforced(self, caller: Caller, name: str) -> DecidedSet:
-        """The enforced policies, and the named one whatever its mode is."""
+    async def as_enforced(self, caller: Caller, names: Collection[str]) -> Mapping[str, DecidedSet]:
+        """For each name the enforced policies, and the named one whatever its mode is."""
         _require(caller)
         current = await self._store.current(caller.organization_id)
-        decides = [each for each in current if each.mode is PolicyMode.ENFORCE or each.name == name]
-        return await asyncio.to_thread(decided_by, decides)
+        return await asyncio.to_thread(_as_enforced, current, names)
 
     async def schema(self, caller: Caller) -> Mapping[str, Any]:
         """The schema in Cedar's JSON format."""
@@ -108,6 +108,19 @@ class PolicyService:
     def _forget(self, organization_id: UUID) -> None:
         """The caller's next call is decided by the change, even before this process is notified."""
         self._point.on_notify(str(organization_id))
+
+
+def _as_enforced(current: Sequence[Policy], names: Collection[str]) -> Mapping[str, DecidedSet]:
+    """The set of each name; those of enforced policies are the same one."""
+    decided: dict[frozenset[str], DecidedSet] = {}
+    sets = {}
+    for name in names:
+        decides = [each for each in current if each.mode is PolicyMode.ENFORCE or each.name == name]
+        key = frozenset(each.name for each in decides)
+        if key not in decided:
+            decided[key] = decided_by(decides)
+        sets[name] = decided[key]
+    return sets
 
 
 def _trial_set(policies: Sequence[NewPolicy], schema: Schema) -> DecidedSet | None:

@@ -73,11 +73,19 @@ class ScheduleService:
         return (await self.store.get(caller, schedule_id)).view
 
     async def find(
-        self, caller: Caller, cursor: str | None, limit: int, connector_id: UUID | None = None
+        self,
+        caller: Caller,
+        cursor: str | None,
+        limit: int,
+        connector_id: UUID | None = None,
+        client_id: UUID | None = None,
     ) -> SchedulePage:
-        """Schedules, oldest first; raises InvalidParams for a cursor that the gateway did not issue."""
+        """Schedules, oldest first, of a connector or of those that run for a client; raises InvalidParams for a cursor
+        that the gateway did not issue.
+        """
         after = read_time_cursor(cursor)
-        page, next_cursor = page_of(await self.store.find(caller, after, limit + 1, connector_id), limit)
+        found = await self.store.find(caller, after, limit + 1, connector_id, client_id)
+        page, next_cursor = page_of(found, limit)
         return SchedulePage(await mapped(lambda schedule: schedule.view, page), next_cursor)
 
     async def change(self, caller: Caller, schedule_id: UUID, change: Mapping[str, Any]) -> ScheduleView:

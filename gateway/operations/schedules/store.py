@@ -125,7 +125,12 @@ class ScheduleStore:
             return self._found(await connection.fetchrow(_GET, *_seen_by(caller), schedule_id))
 
     async def find(
-        self, caller: Caller, after: tuple[datetime, UUID] | None, limit: int, connector_id: UUID | None = None
+        self,
+        caller: Caller,
+        after: tuple[datetime, UUID] | None,
+        limit: int,
+        connector_id: UUID | None = None,
+        client_id: UUID | None = None,
     ) -> Sequence[Schedule]:
         """Schedules, oldest first."""
         where = Where()
@@ -133,6 +138,7 @@ class ScheduleStore:
         where.add("schedules.workspace_name = ANY ({}::text[])", caller.client.workspaces)
         where.require(_OWNED, caller.person_id)
         where.add("schedules.connector_id = {}", connector_id)
+        where.add("schedules.client_id = {}", client_id)
         where.add("(schedules.created_at, schedules.id) > ({}, {})", *(after or (None, None)))
         order = "ORDER BY schedules.created_at, schedules.id"
         async with self._database.tenant(caller.organization_id) as connection:

@@ -12,6 +12,7 @@ from gateway.contract.members import ID
 from gateway.contract.people import (
     MAX_GROUPS,
     MAX_WORKSPACES,
+    GroupPage,
     GroupView,
     NewPerson,
     PeoplePage,
@@ -25,7 +26,8 @@ from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, 
 from gateway.web.keys import ACCESS, CALLER, REQUEST_ID, SERVICES
 from gateway.web.route import Route
 
-PEOPLE, PERSON, GROUP = "/api/v1/people", "/api/v1/people/{person_id}", "/api/v1/groups/{name}"
+PEOPLE, PERSON = "/api/v1/people", "/api/v1/people/{person_id}"
+GROUPS, GROUP = "/api/v1/groups", "/api/v1/groups/{name}"
 
 _SCOPES = "scopes beside those of the groups"
 _WORKSPACES = "names of the workspaces beside those of the groups; null for all"
@@ -87,6 +89,14 @@ class ChangePerson(Body):
         PersonStatus.ACTIVE,
         description="`suspended` ends the person's tokens, sessions and grants at once; `active` brings none back",
     )
+
+
+class GroupQuery(QueryString):
+    """A filter of groups, and the page."""
+
+    name_contains: str | None = Field(None, description="a part of the group's name")
+    limit: int = Field(100, ge=1, le=1000, description="maximum groups of a page")
+    cursor: str | None = Field(None, description="`next_cursor` of the page before")
 
 
 class PutGroup(Body):
@@ -158,6 +168,14 @@ def _group_name(request: web.Request) -> str:
     return name
 
 
+async def list_groups(request: web.Request) -> GroupPage:
+    """The organization's groups by name, each with the rights of its members and their number."""
+    query = read_query(request, GroupQuery)
+    return await request.app[ACCESS].directory.groups(
+        request[CALLER], containing=query.name_contains, cursor=query.cursor, limit=query.limit
+    )
+
+
 async def get_group(request: web.Request) -> GroupView:
     """The rights of a group's members."""
     return await request.app[ACCESS].directory.group(request[CALLER], _group_name(request))
@@ -223,6 +241,16 @@ ROUTES: tuple[Route, ...] = (
         errors=(409,),
         scope=Scope.ADMIN,
         audit="person.delete",
+    ),
+    Route(
+        "GET",
+        GROUPS,
+        list_groups,
+        "List groups",
+        "People",
+        query=GroupQuery,
+        response=GroupPage,
+        scope=Scope.ADMIN,
     ),
     Route("GET", GROUP, get_group, "Get a group", "People", response=GroupView, scope=Scope.ADMIN),
     Route(

@@ -30,7 +30,7 @@ async def show_page(request: web.Request) -> web.Response:
     if caller.person_id is None:
         return console_page(request, "me.html", active="me", is_person=False)
     own = await services.connectors.change.find(caller, ConnectorSelection(owner_id=caller.person_id), limit=_LIMIT)
-    sessions = await services.operations.delegation.of_person(caller, _LIMIT)
+    sessions = await services.operations.delegation.of_person(caller, caller.person_id, _LIMIT)
     grants = await access.authorization.own_grants(caller, _LIMIT)
     found = await services.logs.audit.find(caller.organization_id, EntryFilter(actor=caller.person_id), limit=_RECENT)
     entries = [entry_view(each, services.catalog) for each in found]

@@ -22,14 +22,22 @@ _ATTENTION = 20
 #: prefixes of audit names that are not operations of applications
 _ADMINISTRATION = (
     "agent.",
+    "approval.",
+    "budget.",
     "client.",
     "connect",
     "console.",
     "context_store.",
+    "group.",
     "hook.",
+    "issuer.",
     "job.",
+    "kind.",
     "oauth",
+    "person.",
+    "policy.",
     "schedule",
+    "session.",
     "webhook.",
     "workspace.",
 )

@@ -28,6 +28,8 @@ NAVIGATION = (
     ("webhooks", "/console/webhooks", "Webhooks"),
     ("search", "/console/search", "Search"),
     ("audit", "/console/audit", "Audit"),
+    ("people", "/console/people", "People"),
+    ("policies", "/console/policies", "Policies"),
     ("grants", "/console/grants", "Hosts"),
     ("settings", "/console/settings", "Clients"),
     ("health", "/console/health", "Health"),

@@ -4,15 +4,21 @@ from gateway.access.identity.model import Scope
 from gateway.web.api import jobs as api_jobs
 from gateway.web.console import (
     approvals,
+    budgets,
     connectors,
     grants,
+    groups,
+    issuers,
     jobs,
     kinds,
     me,
     overview,
+    people,
     playground,
+    policies,
     records,
     schedules,
+    sessions,
     settings,
     sign_in,
     webhooks,
@@ -26,6 +32,8 @@ _APPROVAL = "/console/approvals/{approval_id}"
 _CONNECTOR = "/console/connectors/{connector_id}"
 _JOB = "/console/jobs/{job_id}"
 _KIND = "/console/kinds/{kind}/{version}"
+_PERSON = people.PAGE + "/{person_id}"
+_POLICY = policies.PAGE + "/{name}"
 _SCHEDULE = "/console/schedules/{schedule_id}"
 _WEBHOOK = "/console/webhooks/{webhook_id}"
 
@@ -111,6 +119,27 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     _page("/console/audit.csv", records.export_audit, "The audit log as CSV", ADMIN),
     _page("/console/grants", grants.list_grants, "The access of agents' hosts", ADMIN),
     _form("/console/grants/{grant_id}/revoke", grants.revoke_grant, "Revoke", "agent.revoke", ADMIN),
+    _page(people.PAGE, people.list_people, "People", ADMIN),
+    _form(people.PAGE, people.add_person, "Add a person", "person.create", ADMIN),
+    _page(_PERSON, people.show_person, "One person", ADMIN),
+    _form(_PERSON, people.change_person, "Change a person", "person.update", ADMIN),
+    _form(_PERSON + "/status", people.suspend_person, "Suspend or reactivate", "person.update", ADMIN),
+    _form(_PERSON + "/delete", people.delete_person, "Delete a person", "person.delete", ADMIN),
+    _page("/console/groups", groups.list_groups, "Groups of people", ADMIN),
+    _form("/console/groups", groups.put_group, "Create or change a group", "group.update", ADMIN),
+    _page("/console/sessions", sessions.list_sessions, "Sessions in which clients act for people", ADMIN),
+    _form("/console/sessions/{person_session_id}/end", sessions.end_session, "End a session", "session.end", ADMIN),
+    _page("/console/issuers", issuers.list_issuers, "Trusted issuers", ADMIN),
+    _form("/console/issuers", issuers.add_issuer, "Trust an issuer", "issuer.add", ADMIN),
+    _form("/console/issuers/{issuer_id}/delete", issuers.delete_issuer, "End the trust", "issuer.delete", ADMIN),
+    _page(policies.PAGE, policies.list_policies, "Policies and their effect", ADMIN),
+    _form(policies.PAGE, policies.create_policy, "Store a new policy", "policy.put", ADMIN),
+    _page(_POLICY, policies.show_policy, "One policy", ADMIN),
+    _form(_POLICY, policies.change_policy, "Store a version of a policy", "policy.put", ADMIN),
+    _form(_POLICY + "/delete", policies.delete_policy, "Delete a policy", "policy.delete", ADMIN),
+    _page("/console/budgets", budgets.list_budgets, "Budgets and what is spent", ADMIN),
+    _form("/console/budgets", budgets.put_budget, "Store or change a budget", "budget.put", ADMIN),
+    _form("/console/budgets/{name}/delete", budgets.delete_budget, "Delete a budget", "budget.delete", ADMIN),
     _page("/console/settings", settings.show_settings, "Clients and OAuth apps", ADMIN),
     _form("/console/settings/clients", settings.create_client, "Create a client", "client.create", ADMIN),
     _form(
