@@ -22,12 +22,15 @@ from tests.harness.sandbox import fault
 from tests.harness.waiting import eventually
 
 SCREENS = ("", "/connectors", "/playground?operation=support-desk.tickets.create", "/jobs", "/schedules", "/webhooks",
-           "/search", "/audit", "/grants", "/settings", "/health")  # fmt: skip
+           "/search", "/audit", "/people", "/groups?change=support", "/sessions", "/issuers", "/policies",
+           "/budgets?change=support-agent", "/grants", "/settings", "/health")  # fmt: skip
 PAGES = (
     "connector",
     "failed job",
     "schedule",
     "webhook",
+    "person",
+    "policy",
     "search result",
     "found",
     "wrong search",
@@ -74,9 +77,22 @@ async def delivered(api: Api, webhook_id: str) -> bool:
     return any(each["attempts"] for each in (await api.get(f"/api/v1/webhooks/{webhook_id}/deliveries")).json()["data"])
 
 
+async def acted_for(running, api: Api) -> str:
+    """The id of a person of a group, for whom a client acts, and who has connected an own application."""
+    await api.call("PUT", "/api/v1/groups/support", json={"workspaces": ["acme"], "scopes": ["read"]})
+    scopes = [each for scope in ("read", "write", "delegate") for each in ("--scope", scope)]
+    client = await running.admin("client", "create", "product", "--organization", running.organization_id, *scopes)
+    async with Api.of(running.base_url, client["client_id"], client["client_secret"]) as product:
+        members = {"person": {"subject": "user-7", "name": "Ada"}, "tools": {"deny": ["*.delete"]}}
+        person_id = (await product.post("/api/v1/sessions", members)).document(201)["person"]["id"]
+    await api.call("PATCH", f"/api/v1/people/{person_id}", json={"email": "ada@example.com", "groups": ["support"]})
+    await api.connector(name="Ada's desk", workspace_name="acme", owner=person_id)
+    return person_id
+
+
 @pytest.fixture(scope="module")
 async def addresses(running) -> dict[str, str]:
-    """Pages that are of something: a connector, its jobs, links that are new, used and wrong."""
+    """Pages that are of something: a connector, its jobs, a person, links that are new, used and wrong."""
     async with Api.of(running.base_url, running.client_id, running.client_secret) as api:
         desk = await api.connector(name="Help desk", workspace_name="acme")
         job = await desk.submit("tickets", "get", {"ticket_id": 999_999_999})
@@ -85,6 +101,14 @@ async def addresses(running) -> dict[str, str]:
         schedule_id = (await api.post("/api/v1/schedules", {**schedule, "cron": "30 6 * * 1-5"})).json()["id"]
         webhook = {"url": "https://receiver.invalid/webhooks", "types": ["connector.*"]}
         webhook_id = (await api.post("/api/v1/webhooks", webhook)).json()["id"]
+        person_id = await acted_for(running, api)
+        cedar = '@id("no-writes")\nforbid(principal, action in Action::"write", resource);'
+        policy = {"cedar": cedar, "mode": "shadow", "description": "What would change if agents only read?"}
+        await api.call("PUT", "/api/v1/policies/no-writes", json=policy)
+        budget = {"per": "month", "calls": 1_000_000, "workspace_name": "acme"}
+        await api.call("PUT", "/api/v1/budgets/support-agent", json=budget)
+        issuer = {"issuer": "https://login.example.com", "audience": "company-app", "groups_claim": "groups"}
+        await api.post("/api/v1/issuers", issuer)
         await api.connector("Incident-Management", {"api_key": "key"}, name="On call", workspace_name="northwind")
         await eventually(lambda: delivered(api, webhook_id))
         await desk.api.post(f"{desk.path}/context-store/sync", {"entities": ["tickets"]})
@@ -96,6 +120,8 @@ async def addresses(running) -> dict[str, str]:
             "failed job": f"/console/jobs/{job['id']}",
             "schedule": f"/console/schedules/{schedule_id}",
             "webhook": f"/console/webhooks/{webhook_id}",
+            "person": f"/console/people/{person_id}",
+            "policy": "/console/policies/no-writes",
             "search result": f"{search}&field=status&operator=eq&value=open",
             "found": "/console/playground?query=close+a+ticket",
             "wrong search": f"{search}&field=no_such_field&operator=eq&value=1",
