@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from tests.harness.console import signed_in
 from tests.harness.in_process import front_end
 from tests.harness.waiting import eventually
 
@@ -15,23 +14,6 @@ PAGE = "/console/webhooks"
 async def front(tmp_path_factory, database_url, redis_url, receiver):
     folder = tmp_path_factory.mktemp("front-end")
     async with front_end(folder, database_url, redis_url, webhook_origins=(receiver.url,)) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def organization_id(front):
-    return await front.organization()
-
-
-@pytest.fixture
-async def api(front, organization_id):
-    async with front.api(organization_id) as opened:
-        yield opened
-
-
-@pytest.fixture
-async def browser(front, organization_id):
-    async with signed_in(front, *await front.client(organization_id)) as opened:
         yield opened
 
 
