@@ -3,7 +3,7 @@
 Where the generators are installed is told by two variables, both set by `.ci/run`:
 
 - TYPESCRIPT_CLIENT, a folder in which `npm install node@22 openapi-typescript@7.13.0 openapi-fetch@0.17.0 typescript@5
-  @types/node@22 standardwebhooks@1.0.0` was run;
+  @types/node@22 standardwebhooks@1.0.0 @modelcontextprotocol/client@2.4.0` was run;
 - OPENAPI_PYTHON_CLIENT, a virtual environment with openapi-python-client, whose dependencies are not ours.
 """
 
@@ -32,6 +32,8 @@ const gateway = createClient<paths>({ baseUrl: process.env.GATEWAY_URL });
 const path = { connector_id: process.env.CONNECTOR! };
 const ids = [1, 2, 3];
 """
+#: pages whose blocks are one program; `test_people_documents` runs those of two
+WHOLE = {"typescript", "agents-in-your-product", "agents-for-your-employees"}
 [PROGRAM] = re.findall(r"^```ts\n(.*?)^```", DOCUMENT, flags=re.MULTILINE | re.DOTALL)
 COMPILER = ("tsc", "--noEmit", "--strict", "--module", "nodenext", "--target", "es2023", "--allowImportingTsExtensions")
 
@@ -148,11 +150,11 @@ def samples_of(document: Any) -> dict[str, str]:
 
 
 def examples_of_documents() -> dict[str, str]:
-    """The blocks of TypeScript in the how-to pages but the program's own, by the names of their files."""
+    """The blocks of TypeScript in the how-to pages but those of whole programs, by the names of their files."""
     return {
         f"{page.stem}-{number}.ts": PRELUDE + source
         for page in sorted(HOW_TO.glob("*.md"))
-        if page.stem != "typescript"
+        if page.stem not in WHOLE
         for number, source in enumerate(
             re.findall(r"^```ts\n(.*?)^```", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
         )
