@@ -84,14 +84,17 @@ class Product:
     call: Call
 
 
-@pytest.fixture(params=LANGUAGES)
-async def product(running, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Product]:
+@pytest.fixture(params=LANGUAGES, scope="module")
+async def product(
+    running, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> AsyncIterator[Product]:
+    place = tmp_path_factory.mktemp("product")
     [command] = re.findall(r"^\$ gateway admin (.*)$", PRODUCT, flags=re.MULTILINE)
     client = await running.admin(*shlex.split(command.replace(" ID ", f" {running.organization_id} ")))
     if request.param == "python":
-        python_program(PRODUCT, tmp_path)
+        python_program(PRODUCT, place)
     else:
-        await typescript_program(PRODUCT, tmp_path, running.base_url)
+        await typescript_program(PRODUCT, place, running.base_url)
     variables = {
         "GATEWAY_URL": running.base_url,
         "GATEWAY_CLIENT_ID": client["client_id"],
@@ -99,7 +102,7 @@ async def product(running, tmp_path: Path, request: pytest.FixtureRequest) -> As
     }
 
     async def call(name: str, *words: str) -> Any:
-        return await driven(tmp_path, request.param, variables, name, *words)
+        return await driven(place, request.param, variables, name, *words)
 
     async with Api.of(running.base_url, client["client_id"], client["client_secret"]) as api:
         yield Product(api, call)
