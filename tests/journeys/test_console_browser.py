@@ -277,6 +277,56 @@ async def test_the_connect_page_works_without_scripts(chromium, running, api):
     await context.close()
 
 
+async def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until the element has the focus."""
+    for _ in range(80):
+        await page.keyboard.press("Tab")
+        if await page.locator(f"{selector}:focus").count():
+            return
+    raise AssertionError(f"no Tab reaches {selector}")
+
+
+async def test_an_administrator_needs_a_keyboard_and_a_telephone_only(chromium: Browser, running, session):
+    """Adds a group with a person, and stores a policy, without a mouse and without scripts."""
+    name = uuid4().hex[:8]
+    context = await chromium.new_context(
+        base_url=running.base_url,
+        storage_state=session,
+        java_script_enabled=False,
+        viewport={"width": 360, "height": 740},
+    )
+    page = await context.new_page()
+    keyboard = page.keyboard
+
+    async def entered(fields: dict[str, str], boxes: tuple[str, ...] = ()) -> None:
+        """Open the form, fill it, and send it."""
+        await tab_to(page, "details > summary")
+        await keyboard.press("Enter")
+        for field, text in fields.items():
+            await tab_to(page, field)
+            await keyboard.type(text)
+        for box in boxes:
+            await tab_to(page, box)
+            await keyboard.press("Space")
+        await tab_to(page, "details button")
+        await keyboard.press("Enter")
+
+    await page.goto("/console/groups")
+    await entered({"#name": name, "#workspaces": "acme"}, ("[name='scope:read']",))
+    await page.wait_for_selector(f"th:text-is('{name}')")
+    await page.goto("/console/people")
+    await entered({"#name": f"Person {name}", "#groups": name})
+    await page.wait_for_selector(f"h1:text-is('Person {name}')")
+    groups = await page.input_value("#groups")
+    await page.goto("/console/policies")
+    await entered({"#name": name, "#cedar": 'permit(principal, action in Action::"read", resource);'})
+    await page.wait_for_selector("h2:text-is('Effect over the last day')")
+
+    assert groups == name
+    assert await page.input_value("#mode") == "shadow"
+    await context.close()
+
+
 async def test_consent_needs_no_scripts(chromium: Browser, api, work_management_app):
     body = {"workspace_name": f"w-{uuid4().hex[:8]}", "connector_types": ["work-management"]}
     link = (await api.post("/api/v1/connect/sessions", body)).json()
