@@ -21,7 +21,9 @@ from gateway.kinds.suggestions import did_you_mean
 
 
 @click.command(epilog=EXIT_CODES)
-@click.argument("kind", shell_complete=complete_kind)
+@click.argument("kind", required=False, shell_complete=complete_kind)
+@click.option("--mcp", "mcp_url", metavar="URL", help="Connect an MCP server; KIND is then the name of its own kind.")
+@click.option("--header", metavar="NAME", help="With --mcp: the header of the access token, if it is no bearer token.")
 @click.option(
     "--credential", "credentials", multiple=True, metavar="NAME=VALUE", help="A credential, or NAME=@FILE; repeatable."
 )
@@ -58,10 +60,17 @@ async def connect(gateway: Gateway, /, **options: Any) -> Connector:
     \b
     gateway connect team-chat
     gateway connect support-desk --env subdomain=acme --credential email=me@acme.example --credential api_token=@token
+    gateway connect tracker --mcp https://mcp.tracker.example/mcp --credential access_token=@token
     """
+    mcp_url, header = options.pop("mcp_url"), options.pop("header")
     given = {name: options.pop(name) for name in get_type_hints(ConnectorSettings)}
     settings = {name: value for name, value in given.items() if value is not None}
-    return await _connect(gateway, msgspec.convert(settings, ConnectorSettings), **options)
+    named = msgspec.convert(settings, ConnectorSettings)
+    if mcp_url is not None:
+        return await _connect_server(gateway, named, mcp_url, header, **options)
+    if options["kind"] is None:
+        raise click.UsageError("name the KIND, or a server by --mcp URL; gateway specs list shows the kinds")
+    return await _connect(gateway, named, **options)
 
 
 async def _connect(
@@ -101,6 +110,30 @@ async def _connect(
         return await gateway.connectors.update(renewed.id, credentials=given, **settings)
     return await gateway.connectors.create(
         kind, given, environment=variables, validate=not no_check, if_exists=if_exists, **settings
+    )
+
+
+async def _connect_server(
+    gateway: Gateway,
+    settings: ConnectorSettings,
+    url: str,
+    header: str | None,
+    *,
+    kind: str | None,
+    credentials: tuple[str, ...],
+    if_exists: IfExists,
+    no_check: bool,
+    **_: Any,
+) -> Connector:
+    """A connector to an MCP server, whose tools are accepted by that."""
+    named = {"url": url, "kind": kind, "header": header}
+    return await gateway.connectors.create(
+        "mcp",
+        read_pairs(credentials, "--credential"),
+        validate=not no_check,
+        if_exists=if_exists,
+        mcp_server={name: value for name, value in named.items() if value is not None},
+        **settings,
     )
 
 

@@ -87,17 +87,19 @@ class Connectors:
         validate: bool = True,
         if_exists: IfExists | None = None,
         owner: str | None = None,
+        mcp_server: Mapping[str, str] | None = None,
         **settings: Unpack[ConnectorSettings],
     ) -> Connector:
         """Create a connector; its `name` is the kind's title unless given.
 
-        It is a person's own with `owner`: `me`, or the person's id.
+        It is a person's own with `owner`: `me`, or the person's id. With the kind `mcp` and `mcp_server` (`url`, and
+        optionally `kind` and `header`), the tools of an MCP server become the operations of a kind of its own.
 
         With `validate`, raises InvalidCredentials if the application refuses the credentials. If the workspace has a
         connector with that name, `if_exists` decides: `create` creates another (the default), `fail` raises Conflict
         with the connector's id (`extra["connector_id"]`), `update` updates that connector.
         """
-        members = {"environment": environment, "if_exists": if_exists, "owner": owner}
+        members = {"environment": environment, "if_exists": if_exists, "owner": owner, "mcp_server": mcp_server}
         body = {
             "workspace_name": self._session.settings.workspace_name,
             "connector_type": kind,

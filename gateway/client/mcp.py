@@ -8,13 +8,12 @@ import mcp_types as types
 import msgspec
 
 from gateway.agents.mcp.context import Send
-from gateway.agents.mcp.headers import METHOD, NAME, NAMED_BY, VERSION, encoded
-from gateway.agents.mcp.messages import HANDSHAKE_VERSIONS, Message, RpcError, error_response, id_of, message_of
+from gateway.agents.mcp.headers import NAMED_BY
+from gateway.agents.mcp.messages import Message, RpcError, error_response, id_of, message_of
 from gateway.client.session import ApiRequest, Session
 from gateway.errors import GatewayError
 from gateway.foundation import payloads
-
-_ACCEPT = {"Accept": "application/json, text/event-stream"}
+from gateway.foundation.mcp import ACCEPT, HANDSHAKE_VERSIONS, METHOD, NAME, VERSION, encoded
 
 
 class StdioBridge:
@@ -35,7 +34,7 @@ class StdioBridge:
                 path=self._path,
                 query=self._query,
                 body=document,
-                headers={**_ACCEPT, **self._headers(message)},
+                headers={"Accept": ACCEPT, **self._headers(message)},
             )
             async with await self._session.exchange(call) as reply:
                 answered = await _response_of(reply, send)

@@ -46,7 +46,8 @@ class AuthMethod(Deprecation):
 
     title: str
     description: str | None = None
-    scheme: Literal["bearer", "basic", "api_key"]
+    #: how credentials are sent; `none` if everybody may call the application
+    scheme: Literal["bearer", "basic", "api_key", "none"]
     #: for `bearer`: the field that holds the token
     token: str | None = None
     #: for `basic`: the user name, with `{field}` filled in
@@ -61,12 +62,12 @@ class AuthMethod(Deprecation):
     oauth: bool = False
     #: the grant that needs no person's consent, only the app's id and secret (RFC 6749 §4.4)
     grant_type: Literal["client_credentials"] | None = None
-    credentials: dict[str, CredentialField]
+    credentials: dict[str, CredentialField] = Field(default_factory=dict)
 
     @property
     def header_names(self) -> tuple[str, ...]:
         """The headers that hold its credentials."""
-        return tuple(self.headers) if self.scheme == "api_key" else ("Authorization",)
+        return tuple(self.headers) if self.scheme in ("api_key", "none") else ("Authorization",)
 
     @property
     def secrets(self) -> tuple[str, ...]:

@@ -144,6 +144,8 @@ class RequestSpec(Model):
     request_body: str | None = None
     #: a GraphQL document; the params of the body are its variables
     graphql: str | None = None
+    #: the tool of an MCP server that the request calls; the params of the body are its arguments
+    tool: str | None = Field(None, min_length=1, max_length=128)
     #: the path of the list of records, if the response has one
     records: JsonPath | None = None
     #: if the list of records is a map: the member of each record that gets its key

@@ -5,7 +5,7 @@ A spec is data. Its vocabulary is closed: a handful of paging styles, authentica
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID, uuid5
 
 from pydantic import Field, StringConstraints, model_validator
@@ -90,6 +90,8 @@ class ConnectorSpec(Model):
     deprecations: tuple[PathDeprecation, ...] = ()
     headers: dict[str, str] = Field(default_factory=dict)
     content_type: ContentType = "application/json"
+    #: the protocol version of the MCP server whose tools are the operations
+    mcp: Literal["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"] | None = None
     failure: Failure = Failure()
     #: whether responses omit empty lists, as the JSON format of Protocol Buffers does
     omits_empty_lists: bool = False

@@ -78,7 +78,7 @@ def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str,
     """
     if method.scheme == "bearer":
         return {"Authorization": f"Bearer {_required(credentials, method.token or '')}"}
-    if method.scheme == "api_key":
+    if method.scheme in ("api_key", "none"):
         templates = {**method.headers, **{f"{QUERY_PREFIX}{name}": text for name, text in method.query.items()}}
         return {name: _filled(template, credentials) for name, template in templates.items()}
     halves = ":".join((template or "").format_map(credentials) for template in (method.username, method.password))

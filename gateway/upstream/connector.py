@@ -120,6 +120,8 @@ class UpstreamConnector:
 
     async def check(self) -> None:
         """Call the kind's health check, if it has one; raises what is wrong."""
+        if self.kind.spec.mcp is not None:
+            await self.session.greet(next(iter(self.kind.operations.values())).path)
         operation = self.kind.health_check
         if operation is None:
             return

@@ -97,6 +97,13 @@ def body_of(operation: Operation, params: Mapping[str, Any]) -> tuple[bytes, str
     return _ENCODER.encode(members), content_type
 
 
+def arguments_of(operation: Operation, params: Mapping[str, Any]) -> Any:
+    """The arguments of a tool: the params of the body, or the one that is the whole body."""
+    if operation.action.request_body is not None:
+        return params.get(operation.action.request_body, {})
+    return _nested({}, [each for each in operation.placements if each.name in params], params)
+
+
 def _constants(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """The constant members of a body; `{name}` becomes the value of that param, and is left out without it."""
     return _filled(operation, operation.action.constant_body, params)

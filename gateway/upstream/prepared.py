@@ -6,9 +6,10 @@ from typing import Any
 import msgspec
 
 from gateway.contract.kinds import Effect
+from gateway.errors import InternalError
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
-from gateway.upstream import encoding, pagination, responses
+from gateway.upstream import encoding, mcp_messages, pagination, responses
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.rules import NO_RULE, Rule, rule_named
@@ -54,6 +55,8 @@ class PreparedCall(msgspec.Struct, frozen=True, kw_only=True):
         answer = responses.read(self.variant, response)
         if self.rule is not NO_RULE:
             answer = self.rule.answer(self.variant, answer)
+        if self.variant.action.tool is not None:
+            mcp_messages.require_complete(self.variant, answer.result)
         return self.page(answer) if self.variant.is_list or self.variant.action_id == "api_search" else answer
 
     def page(self, answer: OperationResult) -> OperationResult:
@@ -78,6 +81,8 @@ def effect_of(operation: Operation, params: Mapping[str, Any]) -> Effect:
 
 def _built(operation: Operation, params: Mapping[str, Any], address: str, effect: Effect) -> UpstreamRequest:
     """Place each (validated) param where the spec says: path, query, body or header."""
+    if operation.action.tool is not None:
+        return _tool_call(operation, operation.action.tool, params, address, effect)
     path, in_query, header_lines = operation.path, [], {}
     if operation.texts:
         params = encoding.with_texts(operation, params)
@@ -101,4 +106,23 @@ def _built(operation: Operation, params: Mapping[str, Any], address: str, effect
     url = encoding.url_of(address + path, query)
     return UpstreamRequest(
         method=operation.method, url=url, headers=headers, body=body, effect=effect, operation=operation.name
+    )
+
+
+def _tool_call(
+    operation: Operation, tool: str, params: Mapping[str, Any], address: str, effect: Effect
+) -> UpstreamRequest:
+    """The request that calls a tool of an MCP server."""
+    protocol = operation.spec.mcp
+    if protocol is None:
+        raise InternalError
+    sent = {"name": tool, "arguments": encoding.arguments_of(operation, params)}
+    return UpstreamRequest(
+        method=operation.method,
+        url=encoding.url_of(address + operation.path, ""),
+        headers={**operation.constant_headers, **mcp_messages.headers(mcp_messages.TOOLS_CALL, sent, protocol)},
+        body=mcp_messages.request_body(mcp_messages.TOOLS_CALL, sent, protocol),
+        effect=effect,
+        operation=operation.name,
+        reads_events=True,
     )

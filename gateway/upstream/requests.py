@@ -41,6 +41,8 @@ class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     #: in place of `body`: a body that is read once, while it is sent; and its size in bytes
     stream: AsyncIterable[bytes] | None = None
     size: int = 0
+    #: whether the response may be a stream of events, whose JSON-RPC response is then the body
+    reads_events: bool = False
     #: the path that the request log has, if the URL is a secret
     logged_path: str | None = None
     #: secrets of the URL and the body, which its response may echo

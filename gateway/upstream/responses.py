@@ -93,6 +93,19 @@ class UpstreamResponse(msgspec.Struct):
         return self._members
 
 
+class Exchange(msgspec.Struct, frozen=True):
+    """A response and its error; no error means success."""
+
+    response: UpstreamResponse
+    error: GatewayError | None = None
+
+    def succeeded(self) -> UpstreamResponse:
+        """The response; raises its error."""
+        if self.error is not None:
+            raise self.error
+        return self.response
+
+
 class OperationResult(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an operation: JSON of the record or records, and the Meta of a paged list."""
 
@@ -375,7 +388,8 @@ def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
 def _has_something(raw: msgspec.Raw, place: JsonPath) -> bool:
     if not place:
         return bytes(memoryview(raw)) not in _NOTHING
-    return refusals.has_text(payloads.value(raw), place)
+    value = payloads.value(raw)
+    return value_at(value, place) is True or refusals.has_text(value, place)
 
 
 def _is_true(response: UpstreamResponse, member: str) -> bool:

@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from time import monotonic
 from typing import TypeVar
 
@@ -27,15 +27,16 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.foundation.aio.turns import in_thread
+from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
-from gateway.upstream import refusals, responses, retries
+from gateway.upstream import mcp_sessions, refusals, responses, retries
 from gateway.upstream.auth import QUERY_PREFIX, Authorizer
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.redaction import Secrets
 from gateway.upstream.requests import UpstreamRequest, base_address, with_query_credentials, with_variables
-from gateway.upstream.responses import OperationResult, UpstreamResponse
+from gateway.upstream.responses import Exchange, OperationResult, UpstreamResponse
 from gateway.upstream.run_context import RunContext
 from gateway.upstream.transport import LONGEST_STREAM, NotSent, Transport, UpstreamStream
 from gateway.upstream.upload import SourceFile, streamed
@@ -52,19 +53,6 @@ Outcome = TypeVar("Outcome")
 _OK = 200
 #: (credentials, timeout in seconds, number of the try from 1) → the outcome of one try and its error, if any
 Attempt = Callable[[Mapping[str, str], float, int], Awaitable[tuple[Outcome, GatewayError | None]]]
-
-
-class Exchange(msgspec.Struct, frozen=True):
-    """A response and its error; no error means success."""
-
-    response: UpstreamResponse
-    error: GatewayError | None = None
-
-    def succeeded(self) -> UpstreamResponse:
-        """The response; raises its error."""
-        if self.error is not None:
-            raise self.error
-        return self.response
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,7 +102,7 @@ class UpstreamSession:
     async def call(self, call: PreparedCall, run_context: RunContext | None = None) -> OperationResult:
         """Send one request and return its result; raises the error that the application's failure means."""
         request, timeout = self.request(call), call.operation.action.timeout
-        exchange = await self.exchange(request, timeout=timeout, run_context=run_context)
+        exchange = await self._exchange_of(request, timeout, run_context)
         if exchange.error is not None:
             page = _without_records(call, exchange.error) or _partial(call, exchange)
             if page is not None:
@@ -123,6 +111,37 @@ class UpstreamSession:
                 exchange.error.extra.setdefault("example", call.operation.example)
             raise exchange.error
         return await _answered(call, request, exchange.response)
+
+    async def greet(self, path: str, *, timeout: float = 60) -> None:
+        """Say hello to the MCP server at a path; raises what is wrong with it or with the credentials."""
+        protocol = self.spec.mcp or VERSIONS[0]
+        request = mcp_sessions.message(URL(self.address + path, encoded=True), "server/discover", {}, protocol)
+        if protocol in HANDSHAKE_VERSIONS:
+            await mcp_sessions.begun(self.send(timeout), request, protocol)
+        else:
+            (await self.exchange(request, timeout=timeout)).succeeded()
+
+    async def ask(self, request: UpstreamRequest, *, timeout: float = 60) -> UpstreamResponse:
+        """The response of an MCP server to a request that is no call of a tool; raises its error."""
+        return (await self._exchange_of(request, timeout, None)).succeeded()
+
+    async def _exchange_of(self, request: UpstreamRequest, timeout: float, run_context: RunContext | None) -> Exchange:
+        """One exchange; a tool of an MCP server is called within a session, if the server has sessions."""
+        protocol = self.spec.mcp
+        if protocol is None or protocol not in HANDSHAKE_VERSIONS:
+            return await self.exchange(request, timeout=timeout, run_context=run_context)
+        return await mcp_sessions.in_session(
+            self.send(timeout, run_context),
+            self.send(timeout),
+            request,
+            self.transport.mcp_sessions,
+            self.scope.id,
+            protocol,
+        )
+
+    def send(self, timeout: float, run_context: RunContext | None = None) -> mcp_sessions.Send:
+        """Sends requests with these options."""
+        return partial(self.exchange, timeout=timeout, run_context=run_context)
 
     async def upload(self, call: PreparedCall, file: SourceFile) -> OperationResult:
         """Send one request that streams a file in its body, and return its result.

@@ -27,6 +27,8 @@ from gateway.foundation.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECO
 from gateway.upstream.auth import Doubts
 from gateway.upstream.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
+from gateway.upstream.mcp_messages import ResponseReader
+from gateway.upstream.mcp_sessions import McpSessions
 from gateway.upstream.permits import Permit, Permits
 from gateway.upstream.rate_limits import RateLimiter, RateScope, Unlimited
 from gateway.upstream.read_budget import ReadBudget
@@ -58,6 +60,7 @@ _CERTIFICATE_FAULTS = {
     **dict.fromkeys((2, 18, 19, 20, 21), _UNTRUSTED),
     62: "is for another host name",
 }
+EVENT_STREAM = "text/event-stream"
 _NO_HEADERS: Mapping[str, str] = {}
 #: the status of a response that was not received
 _NO_RESPONSE = UpstreamResponse(0, _NO_HEADERS, b"")
@@ -176,6 +179,7 @@ class Transport:
         #: requests sent or being sent, without streamed ones
         self.under_way = 0
         self.doubts = Doubts()
+        self.mcp_sessions = McpSessions()
         #: idle timeout in seconds
         self._idle = idle
         self._client_session: aiohttp.ClientSession | None = None
@@ -237,7 +241,7 @@ class Transport:
                             request = _paced(request, request.stream, idle)
                         async with await self._sent(request, credentials) as answer:
                             headers = secrets.masked_headers(_lower(answer.headers))
-                            body = await self._read(answer, idle)
+                            body = await self._read(answer, idle, reads_events=request.reads_events)
                             response = UpstreamResponse(answer.status, headers, body, secrets=secrets)
                 except TimeoutError as error:
                     raise _translated(error, request.url.host or "", was_sent=sending.has_begun) from error
@@ -259,26 +263,34 @@ class Transport:
                 self._note(request, scope, secrets, attempt=attempt, began=began, received=received)
         return response
 
-    async def _read(self, answer: aiohttp.ClientResponse, idle: IdleTimeout) -> bytes:
-        """The decoded body, up to the cap; a decompression bomb is stopped at the cap."""
+    async def _read(self, answer: aiohttp.ClientResponse, idle: IdleTimeout, *, reads_events: bool) -> bytes:
+        """The decoded body, up to the cap; a decompression bomb is stopped at the cap.
+
+        With `reads_events`, the JSON-RPC response in a stream of events, of which nothing is read afterwards.
+        """
         coding, content = answer.headers.get("Content-Encoding", ""), answer.content
+        events = ResponseReader() if reads_events and answer.content_type == EVENT_STREAM else None
         try:
-            if not coding and content.is_eof():
+            if not coding and events is None and content.is_eof():
                 # It arrived with its headers, as small bodies do.
                 return content.read_nowait()
             decoder = decoder_of(coding)
             # It grows in place; joining a list of chunks would need twice the memory.
-            body = io.BytesIO()
+            body, size = io.BytesIO(), 0
             with self._budget.reading() as reading:
                 while chunk := await content.readany():
                     idle.hold()
                     for step in decoder.decoded(chunk):
-                        if body.tell() + len(step) > ANSWER_CAP:
+                        size += len(step)
+                        if size > ANSWER_CAP:
                             raise UpstreamTooLarge(
                                 f"the application's answer is larger than {ANSWER_CAP >> 20} MiB; ask for less"
                             )
                         await reading.grow(len(step))
-                        if body.tell():
+                        if events is not None:
+                            if (response := events.response_in(step)) is not None:
+                                return response
+                        elif body.tell():
                             body.write(step)
                         else:
                             body = io.BytesIO(step)
@@ -287,6 +299,8 @@ class Transport:
                             await asyncio.sleep(0)  # let other tasks run while a large body is decoded
                     idle.touch()
                 decoder.end()
+                if events is not None:
+                    raise UpstreamTruncated("the application's stream of events ended before it had a response")
                 return body.getvalue()
         except (aiohttp.ClientError, OSError) as error:
             raise _translated(error, answer.url.host or "") from error

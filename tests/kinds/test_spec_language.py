@@ -195,7 +195,7 @@ MISTAKES = [
     # what cannot be loaded
     (CONNECTOR, "kind: parcel-tracking", "kind: [", 3, "not YAML"),
     (CONNECTOR, "title: Parcel tracking\n", "", 1, "title: is missing; add it"),
-    (CONNECTOR, "scheme: bearer", "scheme: token", 12, "'bearer', 'basic' or 'api_key'"),
+    (CONNECTOR, "scheme: bearer", "scheme: token", 12, "'bearer', 'basic', 'api_key' or 'none'"),
     (CONNECTOR, "server: https", "sever: https", 5, "sever: is not a known member; did you mean server?"),
     (SHIPMENTS, "    effect: write\n", "", 28, "is missing; say what running it twice would do"),
     (SHIPMENTS, "effect: write", "effect: writes", 30, "'read', 'idempotent' or 'write'"),
@@ -500,7 +500,7 @@ ALL_AT_ONCE = [
         "titel: Parcel tracking\n",
         "titel: is not a known member; did you mean title?",
     ),
-    (CONNECTOR, "scheme: bearer", "scheme: berer", "scheme: is 'berer'; write 'bearer', 'basic' or 'api_key'"),
+    (CONNECTOR, "scheme: bearer", "scheme: berer", "scheme: is 'berer'; write 'bearer', 'basic', 'api_key' or 'none'"),
     (CONNECTOR, "required: true", "required: perhaps", "required: is 'perhaps'; write true or false"),
     (CONNECTOR, "    size: limit\n", "    size: [limit]\n", "size: is ['limit']; write text; put it between quotes"),
     (CONNECTOR, "requests: 600", "requests: many", "requests: is 'many'; write a whole number, such as 10"),

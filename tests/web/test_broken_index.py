@@ -6,10 +6,11 @@ from math import inf
 import pytest
 
 from gateway.agents.mcp.context import Context
-from gateway.agents.mcp.messages import HANDSHAKE_VERSIONS, RpcError, message_of
+from gateway.agents.mcp.messages import RpcError, message_of
 from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedJobs
 from gateway.agents.tools.server import Servers
 from gateway.foundation.aio.remembered import Remembered
+from gateway.foundation.mcp import HANDSHAKE_VERSIONS
 from tests.harness.clients import caller_of
 
 

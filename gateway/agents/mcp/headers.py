@@ -2,19 +2,16 @@
 
 import base64
 import binascii
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import mcp_types as types
 
-from gateway.agents.mcp.messages import HANDSHAKE_VERSIONS, VERSIONS, Message, RpcError, unsupported_version
+from gateway.agents.mcp.messages import Message, RpcError, unsupported_version
+from gateway.foundation.mcp import ENCODED, HANDSHAKE_VERSIONS, METHOD, NAME, VERSION, VERSIONS
 
-VERSION = "MCP-Protocol-Version"
 #: the protocol version of requests that name none, because it has no such header
 _WITHOUT_HEADER = "2025-03-26"
-METHOD = "Mcp-Method"
-NAME = "Mcp-Name"
 PARAM_PREFIX = "Mcp-Param-"
 #: method → the member of params whose value is in `Mcp-Name`
 NAMED_BY = {
@@ -27,7 +24,6 @@ NAMED_BY = {
 }
 #: the keyword of an input schema with the name of an argument's header
 _KEYWORD = "x-mcp-header"
-_ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 
 
 def version_of(message: Message, headers: Mapping[str, str]) -> str:
@@ -87,7 +83,7 @@ def annotated(schema: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator
 
 def decoded(value: str) -> str:
     """A header's value, decoded if it is in base64; raises RpcError if it cannot be decoded."""
-    match = _ENCODED.fullmatch(value)
+    match = ENCODED.fullmatch(value)
     if match is None:
         if not all(character == "\t" or " " <= character <= "~" for character in value):
             raise _mismatch(f"a header contains characters that are not visible ASCII: {value!r}")
@@ -96,14 +92,6 @@ def decoded(value: str) -> str:
         return base64.b64decode(match[1], validate=True).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
         raise _mismatch(f"{value!r} is not base64 of UTF-8") from error
-
-
-def encoded(value: str) -> str:
-    """A value as a header: plain if it is visible ASCII, else in base64."""
-    is_plain = all(" " <= character <= "~" for character in value) and value == value.strip()
-    if is_plain and not _ENCODED.fullmatch(value):
-        return value
-    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
 
 
 def _at(arguments: Mapping[str, Any], path: tuple[str, ...]) -> Any:

@@ -11,16 +11,9 @@ from aiohttp import web
 
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.headers import check_names, version_of
-from gateway.agents.mcp.messages import (
-    HANDSHAKE_VERSIONS,
-    Message,
-    RpcError,
-    error_response,
-    id_of,
-    message_of,
-    response,
-)
+from gateway.agents.mcp.messages import Message, RpcError, error_response, id_of, message_of, response
 from gateway.agents.mcp.server import Server
+from gateway.foundation.mcp import HANDSHAKE_VERSIONS
 
 _EVENTS = "text/event-stream"
 #: seconds between checks whether the client is connected

@@ -6,14 +6,10 @@ from functools import cached_property
 from typing import Any
 
 import mcp_types as types
-from mcp_types.version import LATEST_MODERN_VERSION, MODERN_PROTOCOL_VERSIONS
 
 from gateway.errors import GatewayError, RequestError, Unavailable
+from gateway.foundation.mcp import VERSIONS
 
-#: supported protocol versions, the newest first
-VERSIONS = (LATEST_MODERN_VERSION, "2025-11-25", "2025-06-18", "2025-03-26")
-#: protocol versions that begin with `initialize`
-HANDSHAKE_VERSIONS = tuple(version for version in VERSIONS if version not in MODERN_PROTOCOL_VERSIONS)
 #: the extension for calls that continue in the background
 TASKS = "io.modelcontextprotocol/tasks"
 #: the extension for events (SEP-3415), and its error codes

@@ -27,12 +27,10 @@ from gateway.agents.mcp.features import (
 )
 from gateway.agents.mcp.messages import (
     EVENTS,
-    HANDSHAKE_VERSIONS,
     SKILLS,
     SUBSCRIPTION_ID,
     TASKS,
     UNSUPPORTED,
-    VERSIONS,
     RefusedRequest,
     RpcError,
     invalid_params,
@@ -42,6 +40,7 @@ from gateway.agents.mcp.messages import (
 from gateway.agents.mcp.results import Result, page, text, tool_result, without_copy
 from gateway.agents.mcp.spans import request_span
 from gateway.errors import GatewayError, InternalError, NotFound
+from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
 from gateway.foundation.telemetry import tracing
 
 log = logging.getLogger(__name__)

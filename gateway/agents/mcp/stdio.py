@@ -15,8 +15,6 @@ import msgspec
 
 from gateway.agents.mcp.context import Context, Send
 from gateway.agents.mcp.messages import (
-    HANDSHAKE_VERSIONS,
-    VERSIONS,
     RpcError,
     error_response,
     id_of,
@@ -26,6 +24,7 @@ from gateway.agents.mcp.messages import (
     unsupported_version,
 )
 from gateway.agents.mcp.server import Server
+from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
 
 #: maximum bytes of one message
 _LINE = 64 << 20

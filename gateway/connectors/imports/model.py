@@ -29,7 +29,24 @@ class ImportedKind:
 
     def as_kind(self) -> Kind:
         """The kind as the catalog serves it; the linter has checked its document."""
-        return Kind(ConnectorSpec.model_validate({**self.document["connector"], "entities": self.document["entities"]}))
+        return kind_of(self.document)
+
+
+def kind_of(document: Mapping[str, Any]) -> Kind:
+    """The kind of a document that the linter has checked."""
+    return Kind(ConnectorSpec.model_validate({**document["connector"], "entities": document["entities"]}))
+
+
+def with_confirmed_effects(document: Mapping[str, Any], served: Kind) -> Mapping[str, Any]:
+    """The document of an MCP server; tools that are as they were accepted keep the effects that a person confirmed."""
+    made, known = copy.deepcopy(dict(document)), served.operations
+    for entity, members in made["entities"].items():
+        for name, action in members["actions"].items():
+            before = known.get((entity, name))
+            said = action.get("tool"), action["description"], action.get("params", {})
+            if before is not None and said == (before.action.tool, before.action.description, before.action.params):
+                action["effect"] = str(before.action.effect)
+    return made
 
 
 def corrected(document: Mapping[str, Any], effects: Mapping[str, str], server: str | None) -> Mapping[str, Any]:

@@ -4,17 +4,22 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
+
+import msgspec
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
-from gateway.connectors.imports.model import ImportedKind, corrected
+from gateway.connectors.imports.model import ImportedKind, corrected, kind_of, with_confirmed_effects
 from gateway.connectors.imports.store import ImportedKindStore
-from gateway.errors import InvalidParams, NotFound
+from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.importing.changes import Change, changes_between
 from gateway.kinds.importing.writing import texts_of
 from gateway.upstream.import_process import ImportRequest, imported
+from gateway.upstream.mcp_servers import McpAddress, described
+from gateway.upstream.upstreams import Upstreams
 
 log = logging.getLogger(__name__)
 
@@ -70,9 +75,17 @@ class Imports:
     """Imports for administrators of the organizations that the operator names; the whole gateway serves the kinds."""
 
     def __init__(
-        self, audit: Audit, store: ImportedKindStore, catalog: Catalog, organizations: frozenset[UUID]
+        self,
+        audit: Audit,
+        store: ImportedKindStore,
+        catalog: Catalog,
+        following: ImportedKinds,
+        upstreams: Upstreams,
+        organizations: frozenset[UUID],
     ) -> None:
         self._audit = audit
+        self._following = following
+        self._upstreams = upstreams
         self._store = store
         self._catalog = catalog
         self._organizations = organizations
@@ -89,19 +102,63 @@ class Imports:
     async def draft(self, caller: Caller, request: ImportRequest) -> ImportedKind:
         """Map a document and store it as a draft; raises InvalidParams with the reasons if it cannot be mapped."""
         self._require(caller)
+        document, report = await self._mapped(request)
+        source = request.source if request.text is None else "a document of the administrator"
+        return await self._store_draft(caller, source, document, report)
+
+    async def draft_server(self, caller: Caller, address: McpAddress) -> ImportedKind:
+        """Read the tools of an MCP server and store them as a draft; raises as `draft` and `described` do."""
+        self._require(caller)
+        document, report = await self._mapped_server(address)
+        return await self._store_draft(caller, address.url, document, report)
+
+    async def serve_server(self, caller: Caller, address: McpAddress) -> str:
+        """The kind of an MCP server, whose tools the caller accepts with this call if nobody has accepted any yet.
+
+        All of them are writes. Raises Conflict if they differ from the accepted ones; a draft then shows how.
+        """
+        self._require(caller)
+        document, report = await self._mapped_server(address)
+        name: str = document["connector"]["kind"]
+        served = self._catalog.kinds.get(name)
+        if served is not None:
+            changes = await asyncio.to_thread(lambda: list(changes_between(served, kind_of(document))))
+            if not changes:
+                return name
+        draft = await self._store_draft(caller, address.url, document, report)
+        if served is not None:
+            raise Conflict(
+                f"the tools of {name} differ from those that were accepted: {changes[0]}; review "
+                f"/console/kinds/{name}/{draft.version}, or give another name of the kind"
+            )
+        await self.serve(caller, name, draft.version, {}, None)
+        await self._following.load()
+        return name
+
+    async def _mapped(self, request: ImportRequest) -> tuple[Mapping[str, Any], str]:
+        """The document as a kind, and the report; raises InvalidParams if it is none, or if its name is taken."""
+        made = await imported(request)
+        assert made.document is not None
+        self._require_free(made.document["connector"]["kind"])
+        return made.document, made.report
+
+    def _require_free(self, name: str) -> None:
+        if self._catalog.is_of_folder(name):
+            raise InvalidParams(f"{name} is a kind of this gateway already; choose another name")
+
+    async def _mapped_server(self, address: McpAddress) -> tuple[Mapping[str, Any], str]:
+        if address.kind is not None:
+            self._require_free(address.kind)
+        text = msgspec.json.encode(await described(self._upstreams, address)).decode()
+        document, report = await self._mapped(ImportRequest(source=address.url, text=text, kind=address.kind))
+        served = self._catalog.kinds.get(document["connector"]["kind"])
+        return (document if served is None else with_confirmed_effects(document, served)), report
+
+    async def _store_draft(self, caller: Caller, source: str, document: Mapping[str, Any], report: str) -> ImportedKind:
+        name: str = document["connector"]["kind"]
         with self._audit.record("kind.import", caller) as entry:
-            made = await imported(request)
-            assert made.document is not None
-            name = made.document["connector"]["kind"]
-            if self._catalog.is_of_folder(name):
-                raise InvalidParams(f"{name} is a kind of this gateway already; choose another name")
-            source = request.source if request.text is None else "a document of the administrator"
             version = await self._store.add(
-                made.document,
-                source,
-                made.report,
-                organization_id=caller.organization_id,
-                client_id=caller.client_id,
+                document, source, report, organization_id=caller.organization_id, client_id=caller.client_id
             )
             entry.target = f"{name}/{version}"
         return await self._store.get(name, version)

@@ -20,7 +20,18 @@ _OF_KIND = (
     "health_check",
 )
 #: members of an action whose change is reported as old → new
-_TOLD = ("request", "effect", "server", "headers", "content_type", "request_body", "records", "record", "download")
+_TOLD = (
+    "request",
+    "effect",
+    "server",
+    "headers",
+    "content_type",
+    "request_body",
+    "records",
+    "record",
+    "download",
+    "tool",
+)
 #: keywords of a param that limit what callers may send
 _OF_PARAM = ("type", "enum", "format", "pattern", "minimum", "maximum", "minLength", "maxLength", "items", "properties")
 _MAX_SHOWN = 80
@@ -39,7 +50,7 @@ class Change:
 
 
 def changes_between(old: Kind, new: Kind) -> Iterator[Change]:
-    """Every difference between two versions of a kind; descriptions and examples do not count."""
+    """Every difference between two versions of a kind; descriptions count only for tools, whose server wrote them."""
     for member in _OF_KIND:
         before, after = getattr(old.spec, member), getattr(new.spec, member)
         if before != after:
@@ -61,11 +72,16 @@ def changes_between(old: Kind, new: Kind) -> Iterator[Change]:
 
 def _renamed(old: Kind, new: Kind) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
     """The operations with the same request and another name: their old and their new keys."""
-    by_request = {operation.action.request: key for key, operation in new.operations.items()}
+    by_request = {_sent(operation): key for key, operation in new.operations.items()}
     for key, operation in old.operations.items():
-        other = by_request.get(operation.action.request)
+        other = by_request.get(_sent(operation))
         if key not in new.operations and other is not None and other not in old.operations:
             yield key, other
+
+
+def _sent(operation: Operation) -> tuple[str, str | None]:
+    """What tells the requests of operations apart."""
+    return operation.action.request, operation.action.tool
 
 
 def _of_operation(old: Operation, new: Operation) -> Iterator[Change]:
@@ -75,6 +91,8 @@ def _of_operation(old: Operation, new: Operation) -> Iterator[Change]:
         if before != after:
             is_breaking = member in ("effect", "records", "record", "download")
             yield Change(place, f"{member} {_shown(before)} → {_shown(after)}", is_breaking)
+    if old.action.tool is not None and _texts(old) != _texts(new):
+        yield Change(place, f"descriptions {_shown(_texts(old))} → {_shown(_texts(new))}")
     if old.paging != new.paging:
         yield Change(place, f"paging {old.action.paging or 'none'} → {new.action.paging or 'none'}")
     for name in sorted({*old.action.params, *new.action.params}):
@@ -82,6 +100,11 @@ def _of_operation(old: Operation, new: Operation) -> Iterator[Change]:
     gone = sorted(set(old.fields) - set(new.fields))
     if gone:
         yield Change(place, f"fields of records removed: {', '.join(gone)}", True)
+
+
+def _texts(operation: Operation) -> Any:
+    """What models read of a tool: its description, and the schemas of its params."""
+    return [operation.action.description, operation.action.params]
 
 
 def _of_param(place: str, name: str, old: Operation, new: Operation) -> Iterator[Change]:

@@ -14,6 +14,7 @@ from gateway.kinds.importing.effects import effect_of
 from gateway.kinds.importing.examples import with_example
 from gateway.kinds.importing.health import health_check_of
 from gateway.kinds.importing.lifting import lift
+from gateway.kinds.importing.mcp_server import from_mcp_server, hints, is_mcp_server
 from gateway.kinds.importing.model import (
     CORRECTIONS,
     UNREAD,
@@ -107,8 +108,10 @@ class Imported:
 
 def import_document(root: Node, options: Options) -> Imported:
     """The kind that a document describes; raises ImportFailed for one that describes none."""
-    document = Document(root)
-    if str(root.get("swagger", "")).startswith("2"):
+    document, of_server = Document(root), list[Finding]()
+    if is_mcp_server(root):
+        document, of_server = from_mcp_server(root), list(hints(root))
+    elif str(root.get("swagger", "")).startswith("2"):
         document = from_swagger2(document)
     elif not str(root.get("openapi", "")).startswith("3"):
         raise ImportFailed('not an OpenAPI document: it must have `openapi: 3.x` or `swagger: "2.0"`')
@@ -136,7 +139,7 @@ def import_document(root: Node, options: Options) -> Imported:
     mapped = _linted(connector, corrections, mapped, document, findings)
     connector, entities = _assembled(connector, corrections, mapped, document)
     names = {each.operation.place: f"{each.entity}.{each.action}" for each in mapped}
-    findings = [*of_address, *_unread(root), *of_connector, *findings]
+    findings = [*of_address, *_unread(root), *of_connector, *of_server, *findings]
     return Imported(
         connector=connector,
         entities=entities,

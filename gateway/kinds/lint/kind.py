@@ -151,11 +151,13 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
         for field in sorted(_credentials_used(method) - set(method.credentials)):
             hint = did_you_mean(field, method.credentials)
             yield ("authentication", name), f"uses {field}, which is not among its credentials; {hint}"
-        if not method.secrets:
+        if not method.secrets and method.scheme != "none":
             yield (
                 ("authentication", name, "credentials"),
                 "no field is secret; mark each secret field with `secret: true`",
             )
+        if method.credentials and method.scheme == "none":
+            yield ("authentication", name, "credentials"), "the scheme none sends no credentials; drop them"
     by_oauth = {name: method for name, method in spec.authentication.items() if method.oauth}
     if spec.oauth and not by_oauth:
         yield ("oauth",), "no authentication method has `oauth: true`, so no credentials could hold the tokens"
@@ -194,7 +196,8 @@ def _schemes(kind: Kind) -> Iterator[PlacedError]:
         place = ("authentication", name)
         if method.scheme == "bearer" and not method.token:
             yield (*place, "token"), "is missing; name the credential that is sent, such as `token: access_token`"
-        if method.scheme != "bearer" and not any(re.search(r"{\w+}", text) for text in _templates(method)):
+        sends_texts = method.scheme in ("basic", "api_key")
+        if sends_texts and not any(re.search(r"{\w+}", text) for text in _templates(method)):
             needed = "`username` and `password`" if method.scheme == "basic" else "`headers` or `query`"
             yield (*place, "scheme"), f"{method.scheme} sends no credential: write {needed} with {{field}} in it"
         for member in _OF_SCHEME.keys() - {method.scheme}:

@@ -149,6 +149,14 @@ def _files(operation: Operation, in_body: Sequence[Placement]) -> Iterator[Place
             yield ("params", name, "properties", "content"), "is sent as bytes: write `contentEncoding: base64`"
 
 
+def _tool(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
+    action = operation.action
+    if (action.tool is None) != (kind.spec.mcp is None):
+        yield ("tool",), "the operations of an MCP server, and no others, name their tools; `mcp` says which it is"
+    elif action.tool is not None and (operation.method != "POST" or operation.is_list or action.graphql):
+        yield ("request",), "a tool is called by POST, and its result is a record"
+
+
 def _graphql(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     action = operation.action
     if action.graphql is None:
@@ -294,6 +302,7 @@ _CHECKS: tuple[Callable[[Kind, Operation], Iterator[PlacedError]], ...] = (
     _result,
     _placements,
     _body,
+    _tool,
     _graphql,
     _texts,
     _rule,

@@ -25,16 +25,32 @@ from gateway.contract.connectors import (
 )
 from gateway.contract.cursors import page_of, read_cursor
 from gateway.contract.jobs import DeletionView
-from gateway.errors import GatewayError, UnknownConnectorType
+from gateway.errors import GatewayError, InvalidParams, UnknownConnectorType
 from gateway.jobs.model import StoredJob
 from gateway.kinds.catalog import Catalog
+from gateway.kinds.spec import KIND_NAME
 from gateway.kinds.suggestions import canonical
 from gateway.kinds.sunsets import call_sunsets, explain_refusal, sunset_headers
+from gateway.upstream.mcp_servers import McpAddress
 from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body, read_query
 from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.web.route import CONNECTOR, CONNECTORS, Route
 
 _CREDENTIALS = {"subdomain": "acme", "email": "agent@acme.com", "api_token": "…"}
+
+
+class McpServer(Body):
+    """An MCP server whose tools become the operations of a kind of its own."""
+
+    EXAMPLES: ClassVar = {"server": {"url": "https://mcp.tracker.example/mcp"}}
+
+    url: str = Field(min_length=1, max_length=2_000, description="the https URL of the server (Streamable HTTP)")
+    kind: Annotated[str, StringConstraints(pattern=KIND_NAME, max_length=60)] | None = Field(
+        None, description="the name of the kind; made from the server's name when left out"
+    )
+    header: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]{1,60}$")] | None = Field(
+        None, description="the header of `credentials.access_token`; `Authorization: Bearer` when left out"
+    )
 
 
 class CreateConnector(Body):
@@ -46,11 +62,22 @@ class CreateConnector(Body):
             "connector_type": "Support-Desk",
             "name": "Help desk",
             "credentials": _CREDENTIALS,
-        }
+        },
+        "mcp": {
+            "workspace_name": "acme",
+            "connector_type": "Mcp",
+            "mcp_server": {"url": "https://mcp.tracker.example/mcp"},
+            "credentials": {"access_token": "…"},
+        },
     }
 
     workspace_name: Name = Field(description="the workspace; a new name creates it")
-    connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
+    connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk; `Mcp` with `mcp_server`")
+    mcp_server: McpServer | None = Field(
+        None,
+        description="for the type `Mcp`: an MCP server. Whoever may import kinds accepts its tools by this call, as "
+        "writes; if they differ from those that were accepted before, the answer is 409 and a draft shows how",
+    )
     name: Name | None = Field(None, description="display name; the application's name when left out")
     credentials: dict[str, Any] = Field(
         max_length=100, description="the credential fields of the kind's authentication method; never returned"
@@ -121,9 +148,12 @@ async def create_connector(request: web.Request) -> web.Response:
     Credentials are sealed and never returned.
     """
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
+    kind = body.connector_type
+    if body.mcp_server is not None or kind.lower() == "mcp":
+        kind = await services.connectors.imports.serve_server(caller, _server_address(body))
     connector_request = ConnectorRequest(
         workspace_name=body.workspace_name,
-        connector_type=body.connector_type,
+        connector_type=kind,
         settings=_settings(body),
         credentials=body.credentials,
         environment=body.environment,
@@ -136,6 +166,16 @@ async def create_connector(request: web.Request) -> web.Response:
     return json_response(
         connector, 201 if is_new else 200, {**location, **_sunset_headers(connector, services.catalog)}
     )
+
+
+def _server_address(body: CreateConnector) -> McpAddress:
+    """The MCP server that a request names; raises InvalidParams if it names another type, or no server."""
+    server, token = body.mcp_server, body.credentials.get("access_token")
+    if server is None or body.connector_type.lower() != "mcp":
+        raise InvalidParams('an MCP server needs `connector_type: "Mcp"` and `mcp_server` with its url')
+    if token is not None and not isinstance(token, str):
+        raise InvalidParams("credentials.access_token must be a string")
+    return McpAddress(url=server.url, token=token, header=server.header, kind=server.kind)
 
 
 async def list_connectors(request: web.Request) -> ConnectorPage:

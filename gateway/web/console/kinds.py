@@ -8,12 +8,15 @@ from aiohttp import web
 from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, InvalidParams, NotFound
 from gateway.upstream.import_process import ImportRequest
+from gateway.upstream.mcp_servers import McpAddress
 from gateway.web.console.page import console_page, see_other
 from gateway.web.console.session import read_console_form
 from gateway.web.keys import CALLER, SERVICES
 
 _PAGE = "/console/kinds"
 _EFFECT = "effect:"
+#: members of an MCP server's address → fields of the form
+_SERVER_FIELDS = {"token": "token", "header": "header", "kind": "mcp_kind"}
 #: maximum operations, lines of the report and differences on the page of a version
 _SHOWN = 500
 
@@ -26,9 +29,12 @@ async def list_kinds(request: web.Request) -> web.Response:
 async def import_kind(request: web.Request) -> web.Response:
     """POST /console/kinds: map an OpenAPI document, and redirect to the review of the draft."""
     fields = await read_console_form(request)
-    text = fields.get("text", "").strip()
+    text, imports = fields.get("text", "").strip(), request.app[SERVICES].connectors.imports
     try:
-        draft = await request.app[SERVICES].connectors.imports.draft(
+        if fields.get("mcp", "").strip():
+            draft = await imports.draft_server(request[CALLER], _server_address(fields))
+            return see_other(f"{_PAGE}/{draft.kind}/{draft.version}")
+        draft = await imports.draft(
             request[CALLER],
             ImportRequest(
                 source=fields.get("source", "").strip(),
@@ -43,6 +49,11 @@ async def import_kind(request: web.Request) -> web.Response:
     except GatewayError as error:
         return await _listed(request, problem=error.detail, fields=fields)
     return see_other(f"{_PAGE}/{draft.kind}/{draft.version}")
+
+
+def _server_address(fields: dict[str, str]) -> McpAddress:
+    given = {name: fields.get(field, "").strip() or None for name, field in _SERVER_FIELDS.items()}
+    return McpAddress(url=fields["mcp"].strip(), **given)
 
 
 async def show_version(request: web.Request) -> web.Response:

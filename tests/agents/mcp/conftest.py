@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from gateway.agents.mcp.headers import NAMED_BY
-from gateway.agents.mcp.messages import VERSIONS
+from gateway.foundation.mcp import VERSIONS
 from tests.agents.mcp.fixture_server import fixture_app
 from tests.harness.processes import free_port
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from gateway.agents.mcp.headers import check_names, check_params, decoded, encoded, version_of
+from gateway.agents.mcp.headers import check_names, check_params, decoded, version_of
 from gateway.agents.mcp.messages import Message, RpcError
+from gateway.foundation.mcp import encoded
 
 MISMATCH, UNSUPPORTED, INVALID = -32020, -32022, -32602
 META = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}

@@ -10,9 +10,10 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.features import ServerTool, StaticTools
-from gateway.agents.mcp.messages import HANDSHAKE_VERSIONS, RpcError, message_of
+from gateway.agents.mcp.messages import RpcError, message_of
 from gateway.agents.mcp.results import Result, text, tool_result
 from gateway.agents.mcp.server import Server
+from gateway.foundation.mcp import HANDSHAKE_VERSIONS
 from gateway.foundation.telemetry import tracing
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"

@@ -1,0 +1,31 @@
+"""Names of the Model Context Protocol that the gateway's server and its calls to other servers have in common."""
+
+import base64
+import re
+
+#: supported protocol versions, the newest first
+VERSIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
+#: those whose connections begin with `initialize`
+HANDSHAKE_VERSIONS = VERSIONS[1:]
+
+VERSION = "MCP-Protocol-Version"
+METHOD = "Mcp-Method"
+NAME = "Mcp-Name"
+SESSION = "Mcp-Session-Id"
+#: the media types that a client takes: one message, or a stream of events
+ACCEPT = "application/json, text/event-stream"
+
+#: members of `_meta` in each request since 2026-07-28
+VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+
+ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
+
+
+def encoded(value: str) -> str:
+    """A value as a header: plain if it is visible ASCII, else in base64."""
+    is_plain = all(" " <= character <= "~" for character in value) and value == value.strip()
+    if is_plain and not ENCODED.fullmatch(value):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="

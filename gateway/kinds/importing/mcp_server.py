@@ -1,0 +1,144 @@
+"""Writes the tools of an MCP server as an OpenAPI document, so that the import maps them as it maps operations. Pure.
+
+What a server says of itself is a stranger's text. Its annotations are hints: every tool is a write until an
+administrator says that it only reads.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from gateway.kinds.importing.model import CORRECTIONS, Confidence, Finding, ImportFailed, Node
+from gateway.kinds.importing.references import Document, node_of
+from gateway.kinds.importing.words import identifier, phrase, plain
+
+#: the member of a document that says that it describes an MCP server: its protocol version
+MARK = "mcp"
+#: the end of a tool's prefix, which names its entity
+_SEPARATOR = re.compile(r"[./]|__")
+#: names of actions that mean something else in a spec
+_RESERVED = frozenset({"list", "download", "get", "api_search", "search", "fetch", "read", "retrieve", "find"})
+#: words that say nothing of a server
+_NOISE = re.compile(r"\b(the|official|mcp|server)\b", re.IGNORECASE)
+#: the name of the authentication method, and of its credential
+_TOKEN = "access_token"
+#: JSON-RPC's and the protocol's errors, and the errors of tools, which are results
+FAILURE = {
+    "when_present": ["error", "result.isError"],
+    "code": ["error.code"],
+    "message": ["error.message", "result.content.0.text"],
+    "codes": {"upstream_not_found": ["-32601", "-32002"], "upstream_error": ["-32603"]},
+}
+
+
+def is_mcp_server(root: Node) -> bool:
+    """Whether a document describes an MCP server: `mcp`, `server`, `serverInfo` and `tools`."""
+    return isinstance(root.get(MARK), str) and isinstance(root.get("tools"), list)
+
+
+def from_mcp_server(root: Node) -> Document:
+    """The tools as operations of one path; raises ImportFailed for a server without an address."""
+    address = urlsplit(str(root.get("server") or ""))
+    if not address.hostname or address.scheme not in ("https", "http"):
+        raise ImportFailed("the document of an MCP server names the URL of the server in `server`")
+    tools = [each for each in map(node_of, root["tools"]) if each.get("name")]
+    title = _title(root, address.hostname)
+    schemas = {str(number): _schema(tool, str(number)) for number, tool in enumerate(tools)}
+    paths = {
+        f"{address.path or '/'}#{tool['name']}": {"post": _operation(tool, str(number), schemas, title)}
+        for number, tool in enumerate(tools)
+    }
+    entities = sorted({_names(str(tool["name"]), title)[0] for tool in tools})
+    of_kind: dict[str, Any] = {MARK: root[MARK], "failure": FAILURE}
+    if root.get("authentication") == "none":
+        of_kind["authentication"] = {"open": {"title": "No credentials", "scheme": "none"}}
+    return Document(
+        {
+            "openapi": "3.1.0",
+            "info": {"title": title, "description": plain(node_of(root.get("serverInfo")).get("description"))},
+            "servers": [{"url": f"{address.scheme}://{address.netloc}"}],
+            "paths": paths,
+            "components": {"schemas": schemas, "securitySchemes": {_TOKEN: _scheme(root)}},
+            "security": [{_TOKEN: []}],
+            "tags": [{"name": phrase(each), "description": f"Tools of {title}."} for each in entities],
+            CORRECTIONS: {**of_kind, **node_of(root.get(CORRECTIONS))},
+        }
+    )
+
+
+def hints(root: Node) -> Iterator[Finding]:
+    """A finding for each tool of which the server says that it only reads."""
+    for tool in map(node_of, root["tools"]):
+        if node_of(tool.get("annotations")).get("readOnlyHint") is True:
+            reason = "the server says that the tool only reads; confirm it by the effect `read`"
+            yield Finding(confidence=Confidence.GUESSED, place=str(tool.get("name")), reason=reason, member="effect")
+
+
+def _scheme(root: Node) -> Node:
+    """How the access token is sent: as a bearer token, or in a header of the server's own."""
+    header = node_of(root.get("authentication")).get("header")
+    if isinstance(header, str):
+        return {"type": "apiKey", "in": "header", "name": header, "description": "access token of the MCP server"}
+    return {"type": "http", "scheme": "bearer", "description": "access token of the MCP server"}
+
+
+def _title(root: Node, host: str) -> str:
+    info = node_of(root.get("serverInfo"))
+    said = plain(info.get("title") or info.get("name"), 60)
+    words = re.sub(r"[\s_-]+", " ", _NOISE.sub(" ", said.replace("_", " ").replace("-", " "))).strip()
+    words = words or (host.split(".")[-2:-1] or [host])[0]
+    return words if any(each.isupper() for each in words) else words.title()
+
+
+def _operation(tool: Node, number: str, schemas: Mapping[str, Node], title: str) -> dict[str, Any]:
+    name = str(tool["name"])
+    entity, action = _names(name, title)
+    operation = {
+        "operationId": name,
+        "summary": str(tool.get("title") or node_of(tool.get("annotations")).get("title") or ""),
+        "description": str(tool.get("description") or ""),
+        "responses": {"200": {"description": "the result"}},
+        "tags": [phrase(entity)],
+        CORRECTIONS: {"entity": entity, "action": action, "effect": "write", "tool": name, **_RESULT},
+    }
+    if not schemas[number].get("properties") and not schemas[number].get("additionalProperties"):
+        return operation
+    schema = {"$ref": f"#/components/schemas/{number}"}
+    is_required = bool(schemas[number].get("required"))
+    body = {"required": is_required, "content": {"application/json": {"schema": schema}}}
+    return {**operation, "requestBody": body}
+
+
+#: the result of every tool: `content`, and `structuredContent` if the tool has an output schema
+_RESULT: Mapping[str, Any] = {
+    "record": "result",
+    "fields": {"content": "array<object>", "structuredContent": "object?", "isError": "boolean?"},
+}
+
+
+def _names(tool: str, title: str) -> tuple[str, str]:
+    """The entity, by the tool's prefix or else the server's name, and the action."""
+    prefix, *rest = _SEPARATOR.split(tool, maxsplit=1)
+    own = identifier(rest[0]) if rest else ""
+    if own and identifier(prefix) and own not in _RESERVED:
+        return identifier(prefix), own
+    action = identifier(tool) or "call"
+    return identifier(title) or "tools", f"call_{action}" if action in _RESERVED else action
+
+
+def _schema(tool: Node, number: str) -> Node:
+    """The tool's input schema; references within it lead to where it stands in the document."""
+    return node_of(_moved(node_of(tool.get("inputSchema")), f"#/components/schemas/{number}"))
+
+
+def _moved(node: Any, place: str) -> Any:
+    if isinstance(node, list):
+        return [_moved(each, place) for each in node]
+    if not isinstance(node, dict):
+        return node
+    moved = {name: _moved(each, place) for name, each in node.items()}
+    reference = node.get("$ref")
+    if isinstance(reference, str) and reference.startswith("#"):
+        moved["$ref"] = f"{place}{reference[1:]}"
+    return moved

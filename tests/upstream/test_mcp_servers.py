@@ -1,0 +1,215 @@
+"""Tools of MCP servers as operations: servers of every revision, with and without sessions, and hostile ones."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from uuid import uuid4
+
+import pytest
+
+from gateway.errors import (
+    GatewayError,
+    InvalidParams,
+    ReauthorizationRequired,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamNotFound,
+    UpstreamRejected,
+    UpstreamTooLarge,
+)
+from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
+from gateway.kinds.importing.importing import kind_of
+from gateway.kinds.importing.mapping import Options, import_document
+from gateway.upstream.auth import StaticAuthorizer
+from gateway.upstream.connector import UpstreamConnector
+from gateway.upstream.egress import EgressPolicy
+from gateway.upstream.mcp_servers import McpAddress, described
+from gateway.upstream.rate_limits import RateScope
+from gateway.upstream.transport import Transport
+from gateway.upstream.upstreams import Upstreams
+from tests.harness.mcp_server import SEARCH, McpServer, mcp_server, tools
+
+KIND, URL = "tracker", "https://mcp.tracker.io/mcp"
+TITLE = {"title": "Broken"}
+
+
+@dataclass
+class Reached:
+    """A server, and the ways to it."""
+
+    server: McpServer
+    upstreams: Upstreams
+
+    async def described(self, token: str | None = None, url: str = URL) -> dict:
+        return await described(self.upstreams, McpAddress(url=url, token=token, kind=KIND))
+
+    async def connector(self, token: str | None = None) -> UpstreamConnector:
+        kind = kind_of(import_document(await self.described(token), Options(kind=KIND)))
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        scope = RateScope(id=f"{KIND}:{uuid4()}", kind=KIND)
+        self.server.asked.clear()
+        return self.upstreams.connector(kind, {}, StaticAuthorizer(headers), scope)
+
+
+@pytest.fixture
+def reach() -> Callable:
+    @asynccontextmanager
+    async def reached(**members) -> AsyncIterator[Reached]:
+        async with mcp_server(McpServer(**members)) as server, Transport(EgressPolicy.of([server.origin])) as transport:
+            yield Reached(server, Upstreams(transport, {KIND: server.origin}))
+
+    return reached
+
+
+SERVERS = {
+    **{f"{version}, {answers}": {"protocol": version, "streams": answers == "streams"}
+       for version in VERSIONS for answers in ("JSON", "streams")},
+    **{f"{version}, sessions": {"protocol": version, "has_sessions": True, "streams": True}
+       for version in HANDSHAKE_VERSIONS},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("members", SERVERS.values(), ids=SERVERS)
+async def test_tools_of_every_revision_are_called(reach, members):
+    async with reach(**members) as reached:
+        connector = await reached.connector()
+        await connector.check()
+
+        results = [await connector.execute(KIND, "create_issue", TITLE) for _ in range(2)]
+
+    assert connector.kind.spec.mcp == members["protocol"]
+    assert [json.loads(each.decoded()["content"][0]["text"]) for each in results] == [TITLE, TITLE]
+    assert reached.server.asked.count("initialize") <= 2
+    assert reached.server.asked[-2:] == ["tools/call create_issue"] * 2
+
+
+@pytest.mark.parametrize("status", [400, 404])
+async def test_a_session_that_the_server_has_forgotten_begins_anew(reach, status):
+    async with reach(protocol="2025-11-25", has_sessions=True, unknown_session=status) as reached:
+        connector = await reached.connector()
+        await connector.execute(KIND, "create_issue", TITLE)
+        reached.server.sessions.clear()
+        reached.server.asked.clear()
+
+        await connector.execute(KIND, "create_issue", TITLE)
+
+    called = "tools/call create_issue"
+    assert reached.server.asked == [called, "initialize", "notifications/initialized", called]
+
+
+async def test_a_session_that_is_never_known_ends(reach):
+    async with reach(protocol="2025-11-25", has_sessions=True) as reached:
+        connector = await reached.connector()
+        await connector.execute(KIND, "create_issue", TITLE)
+        reached.server.sessions = Nothing()
+
+        with pytest.raises(UpstreamNotFound):
+            await connector.execute(KIND, "create_issue", TITLE)
+
+
+class Nothing(set):
+    """A set that keeps nothing."""
+
+    def add(self, _: object) -> None: ...
+
+
+async def test_every_page_of_tools_is_read(reach):
+    async with reach(tools=[*tools(7)], page=2) as reached:
+        found = await reached.described()
+
+    assert [each["name"] for each in found["tools"]] == [f"tool_{number}" for number in range(7)]
+
+
+REFUSED = {
+    "a cursor again and again": ({"repeats_cursor": True}, UpstreamInvalidResponse, "does not end"),
+    "more tools than it may have": ({"tools": [*tools(2_001)], "page": 3_000}, UpstreamInvalidResponse, "2,000 tools"),
+    "a token that is missing": ({"token": "secret"}, InvalidParams, "asks for a token"),
+    "a stream without an end": ({"streams": True, "is_endless": True}, UpstreamTooLarge, "MiB"),
+    "a stream without a response": ({"streams": True, "is_cut": True}, UpstreamError, "ended before"),
+}
+
+
+@pytest.mark.parametrize(("members", "error", "words"), REFUSED.values(), ids=REFUSED)
+async def test_a_list_of_tools_is_refused_with_the_reason(reach, members, error, words):
+    async with reach(**members) as reached:
+        with pytest.raises(error, match=words):
+            await reached.described()
+
+
+@pytest.mark.parametrize("url", ["http://mcp.tracker.io/mcp", "ftp://x/mcp", "mcp.tracker.io", "https://u:p@a.io/mcp"])
+async def test_an_address_that_is_no_https_url_is_refused(reach, url):
+    async with reach() as reached:
+        with pytest.raises(InvalidParams):
+            await reached.described(url=url)
+
+    assert reached.server.asked == []
+
+
+FAILURES = {
+    "an error of the tool": (
+        {"content": [{"type": "text", "text": "no such project"}], "isError": True},
+        UpstreamRejected,
+        "no such project",
+    ),
+    "an unknown tool": ({"error": {"code": -32601, "message": "gone"}}, UpstreamNotFound, "gone"),
+    "wrong arguments": ({"error": {"code": -32602, "message": "title is empty"}}, UpstreamRejected, "title is empty"),
+    "a question for a person": ({"resultType": "input_required"}, UpstreamRejected, "asks a person"),
+}
+
+
+@pytest.mark.parametrize(("answer", "error", "words"), FAILURES.values(), ids=FAILURES)
+async def test_a_call_that_failed_says_why(reach, answer, error, words):
+    async with reach(answer=answer) as reached:
+        connector = await reached.connector()
+        with pytest.raises(error, match=words):
+            await connector.execute(KIND, "create_issue", TITLE)
+
+
+async def test_a_write_whose_response_is_lost_has_an_unknown_outcome_and_is_not_repeated(reach):
+    async with reach(protocol="2025-11-25", streams=True) as reached:
+        connector = await reached.connector()
+        reached.server.is_cut = True
+        with pytest.raises(GatewayError) as raised:
+            await connector.execute(KIND, "create_issue", TITLE)
+
+    assert raised.value.extra["outcome"] == "unknown"
+    assert reached.server.asked.count("tools/call create_issue") == 1
+
+
+async def test_arguments_are_checked_against_the_tools_schema(reach):
+    async with reach() as reached:
+        connector = await reached.connector()
+        with pytest.raises(InvalidParams) as raised:
+            await connector.execute(KIND, "create_issue", {"labels": ["none"], "wrong": 1})
+
+    assert {each.field for each in raised.value.faults} == {"title", "labels.0", "wrong"}
+    assert reached.server.asked == []
+
+
+async def test_a_dry_run_shows_the_message_and_sends_nothing(reach):
+    async with reach() as reached:
+        connector = await reached.connector("secret")
+
+        [shown] = connector.dry_run(KIND, "create_issue", TITLE)
+
+    assert shown["body"]["params"]["name"] == "create_issue"
+    assert shown["body"]["params"]["arguments"] == TITLE
+    assert shown["headers"]["Authorization"] == "***"
+    assert reached.server.asked == []
+
+
+async def test_a_refused_token_asks_for_another_connection(reach):
+    async with reach(token="right") as reached:
+        connector = await reached.connector("right")
+        reached.server.token = "another"
+        with pytest.raises(ReauthorizationRequired):
+            await connector.execute(KIND, "call_search", {"query": "x"})
+
+
+async def test_a_tool_that_says_that_it_reads_is_a_write_until_a_person_confirms_it(reach):
+    async with reach(tools=[SEARCH]) as reached:
+        imported = import_document(await reached.described(), Options(kind=KIND))
+
+    assert imported.entities[KIND]["actions"]["call_search"]["effect"] == "write"
+    assert [each.place for each in imported.findings if "only reads" in each.reason] == ["search"]
