@@ -74,6 +74,7 @@ class VariableView(Struct, frozen=True, kw_only=True):
     type: Annotated[Literal["dns_label", "host", "origin", "text"], member("Its format.")]
     example: Annotated[str | None, member("An example.", "acme")]
     default: Annotated[str | None, member("The value when it is left out.")]
+    enum: Annotated[list[str] | None, member("The only values that it may have.")] = None
 
 
 class AuthMethodView(SunsetView, frozen=True, kw_only=True):

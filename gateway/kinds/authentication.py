@@ -125,3 +125,5 @@ class Variable(Model):
     example: str | None = None
     #: the default
     default: str | None = None
+    #: the only values that it may have
+    enum: tuple[str, ...] | None = None

@@ -25,6 +25,8 @@ class Failure(Model):
     #: paths at which a successful response has no value; null, false, 0 and empty values do not count; `*` is each
     #: member
     when_present: tuple[JsonPath, ...] = ()
+    #: path → the text at it by which a response with the status of a success is a failure
+    when_equal: dict[str, str] = Field(default_factory=dict)
     #: the gateway's error code → the application's codes that mean it, whatever the status
     codes: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     #: paths of the name of the limit that was hit, if there are several limits

@@ -1,8 +1,9 @@
 """Where each param of an action goes in the request, and under which name."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from gateway.kinds.requests import Action, ParamStyle
@@ -55,3 +56,25 @@ def json_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 def plain_name(param: str) -> str:
     """The name of a param for tool formats: underscores replace brackets and other characters."""
     return re.sub(r"[^a-zA-Z0-9_.-]+", "_", param).strip("_")
+
+
+def put(document: Any, place: Sequence[str], value: Any) -> None:
+    """Set the value at a place; missing objects are created, and lists if a member is a position."""
+    for member, following in pairwise(place):
+        empty: Any = [] if following.isdigit() else {}
+        if isinstance(document, list):
+            _fill(document, int(member), empty)
+            document = document[int(member)]
+        else:
+            document = document.setdefault(member, empty)
+    if isinstance(document, list):
+        _fill(document, int(place[-1]), value)
+        document[int(place[-1])] = value
+    else:
+        document[place[-1]] = value
+
+
+def _fill(items: list[Any], position: int, value: Any) -> None:
+    """Extend a list so that it has the position; if the position is new, it gets the value."""
+    while len(items) <= position:
+        items.append(value if len(items) == position else {})

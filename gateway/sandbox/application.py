@@ -10,10 +10,10 @@ import msgspec
 from yarl import URL
 
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.placements import json_schema
+from gateway.kinds.placements import json_schema, put
 from gateway.sandbox import paging
 from gateway.sandbox.bulk import bulk_handler
-from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply, put
+from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply
 from gateway.sandbox.credentials import presented
 from gateway.sandbox.grants import Grants
 from gateway.sandbox.long_jobs import LongJobs

@@ -10,9 +10,9 @@ from typing import Any
 from gateway.contract.kinds import Effect
 from gateway.kinds.bulk import ITEMS, Bulk
 from gateway.kinds.catalog import Operation
-from gateway.kinds.placements import Placement
+from gateway.kinds.placements import Placement, put
 from gateway.sandbox import filters
-from gateway.sandbox.calls import Call, Handler, Refusal, Reply, nested, put
+from gateway.sandbox.calls import Call, Handler, Refusal, Reply, nested
 from gateway.sandbox.operations import Operations
 
 

@@ -4,7 +4,6 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
 
@@ -80,28 +79,6 @@ class Refusal(Exception):
         super().__init__(message or code or str(status))
         self.status, self.code, self.message, self.field = status, code, message, field
         self.headers = dict(headers or {})
-
-
-def put(document: Any, place: tuple[str, ...], value: Any) -> None:
-    """Set the value at a place; missing objects are created, and lists if a member is a position."""
-    for member, following in pairwise(place):
-        empty: Any = [] if following.isdigit() else {}
-        if isinstance(document, list):
-            _fill(document, int(member), empty)
-            document = document[int(member)]
-        else:
-            document = document.setdefault(member, empty)
-    if isinstance(document, list):
-        _fill(document, int(place[-1]), value)
-        document[int(place[-1])] = value
-    else:
-        document[place[-1]] = value
-
-
-def _fill(items: list[Any], position: int, value: Any) -> None:
-    """Extend a list so that it has the position; if the position is new, it gets the value."""
-    while len(items) <= position:
-        items.append(value if len(items) == position else {})
 
 
 def decoded_basic(value: str) -> tuple[str, str, str]:

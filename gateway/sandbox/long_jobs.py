@@ -12,8 +12,9 @@ from typing import Any
 from gateway.kinds.catalog import Operation
 from gateway.kinds.long_running import RUN_ID, ItemResults, LongRunning, ResultRequest
 from gateway.kinds.members import JsonPath
+from gateway.kinds.placements import put
 from gateway.sandbox.bodies import ROWS
-from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply, nested, put
+from gateway.sandbox.calls import Call, Handler, Record, Refusal, Reply, nested
 from gateway.sandbox.operations import Operations, meta_headers, wire_name
 from gateway.sandbox.store import Row
 

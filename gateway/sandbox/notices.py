@@ -20,8 +20,9 @@ from aiohttp import web
 from gateway.kinds.notice_signatures import key_of, sign, time_text
 from gateway.kinds.notices import NoticeSpec
 from gateway.kinds.paging import HEADER_PATH
+from gateway.kinds.placements import put
 from gateway.sandbox.application import Application
-from gateway.sandbox.calls import Record, nested, put
+from gateway.sandbox.calls import Record, nested
 from gateway.sandbox.kinds.notices import NOTICES
 from gateway.sandbox.store import RecordChange
 

@@ -8,9 +8,10 @@ from gateway.contract.kinds import Effect, PagingStyle
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.members import JsonPath, MetaPath
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
+from gateway.kinds.placements import put
 from gateway.kinds.requests import Action, RequestSpec
 from gateway.sandbox import filters, paging
-from gateway.sandbox.calls import Call, Record, Reply, nested, put
+from gateway.sandbox.calls import Call, Record, Reply, nested
 from gateway.sandbox.store import Row
 from gateway.sandbox.world import World
 
@@ -70,6 +71,8 @@ class Operations(World):
         """The members that a write sets: those in the envelope that the response has too, else the whole body."""
         place = operation.action.record or ()
         inner = call.body.get(place[0]) if place else None
+        if isinstance(inner, list) and place[1:] == ("0",):
+            inner = next(iter(inner), None)
         return dict(inner if isinstance(inner, Mapping) else call.body)
 
     @staticmethod

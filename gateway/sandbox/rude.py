@@ -17,9 +17,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.kinds.catalog import Operation
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH
+from gateway.kinds.placements import put
 from gateway.sandbox import paging
 from gateway.sandbox.application import Application, Route
-from gateway.sandbox.calls import Call, FileReply, Refusal, Reply, put
+from gateway.sandbox.calls import Call, FileReply, Refusal, Reply
 from gateway.sandbox.choice import chosen
 from gateway.sandbox.operations import flat, synchronized_lists, wire_name
 from gateway.sandbox.store import Row

@@ -12,9 +12,10 @@ from multidict import MultiDict
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.members import JsonPath
 from gateway.kinds.paging import TimeOrder
+from gateway.kinds.placements import put
 from gateway.sandbox import files, filters, records
 from gateway.sandbox.application import Application, Route
-from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply, nested, put
+from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply, nested
 from gateway.sandbox.choice import chosen, opens_upload_session
 from gateway.sandbox.grants import Pair
 from gateway.sandbox.oauth import TokenStyle

@@ -17,7 +17,7 @@ from gateway.errors import FieldError, InternalError, InvalidParams, UpstreamInv
 from gateway.kinds.catalog import Operation
 from gateway.kinds.graphql_documents import with_selection
 from gateway.kinds.members import CSV, FORM, MULTIPART, is_json
-from gateway.kinds.placements import Placement
+from gateway.kinds.placements import Placement, put
 from gateway.kinds.requests import ParamStyle
 
 _ENCODER = msgspec.json.Encoder()
@@ -222,14 +222,10 @@ def _document(operation: Operation, params: Mapping[str, Any]) -> str:
 
 
 def _nested(constant: Mapping[str, Any], placed: Sequence[Placement], params: Mapping[str, Any]) -> dict[str, Any]:
-    """The members of a JSON body: `as: a.b` puts a param into the object `a`."""
+    """The members of a JSON body: `as: a.b` puts a param into the object `a`, `as: a.0` into the list `a`."""
     members = {name: _copied(value) for name, value in constant.items()}
     for placement in placed:
-        *outer, last = placement.wire.split(".")
-        inner = members
-        for name in outer:
-            inner = inner.setdefault(name, {})
-        inner[last] = params[placement.name]
+        put(members, placement.wire.split("."), params[placement.name])
     return members
 
 

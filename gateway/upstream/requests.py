@@ -128,6 +128,9 @@ def checked_environment(
                 faults.append(_variable_error(name, "required", f"{name} is missing: {variable.description}"))
         elif not isinstance(value, str):
             faults.append(_variable_error(name, "type", f"{name} must be a string"))
+        elif variable.enum is not None and value not in variable.enum:
+            text = f"{name} must be one of {', '.join(variable.enum)}"
+            faults.append(_variable_error(name, "enum", text))
         elif variable.type == "dns_label" and not _DNS_LABEL.fullmatch(value):
             text = (
                 f"{name} must be one DNS label: lower-case letters, digits and hyphens, for example {variable.example}"

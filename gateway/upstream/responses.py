@@ -339,7 +339,10 @@ def failure(
     `limits` are the allowances that headers report.
     """
     is_refusal = response.status >= 300 or response.status < 200
-    hides_failure = bool(spec.when_present) and not is_refusal and _has_any(response, spec.when_present)
+    hides_failure = not is_refusal and (
+        (bool(spec.when_present) and _has_any(response, spec.when_present))
+        or (bool(spec.when_equal) and _has_equal(response, spec.when_equal))
+    )
     if not is_refusal and not hides_failure and (spec.ok is None or _is_true(response, spec.ok)):
         return None
     document, secrets = _lenient(response, refusals.places_of(spec)), response.secrets
@@ -383,6 +386,22 @@ def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
     except UpstreamInvalidResponse:
         return False
     return any(_has_something(members[place[0]], place[1:]) for place in places if place[0] in members)
+
+
+def _has_equal(response: UpstreamResponse, texts: Mapping[str, str]) -> bool:
+    """Whether a successful response has one of these texts at its path."""
+    if not response.body or response.body.isspace() or _is_list(response.body):
+        return False
+    try:
+        for path, text in texts.items():
+            first, *rest = path.split(".")
+            raw = response.members((first,)).get(first)
+            found = None if raw is None else raw_at(raw, tuple(rest))
+            if found is not None and payloads.value(found) == text:
+                return True
+    except UpstreamInvalidResponse:
+        return False
+    return False
 
 
 def _has_something(raw: msgspec.Raw, place: JsonPath) -> bool:
@@ -463,7 +482,8 @@ def _class_by_code(spec: Failure, code: str | None) -> type[GatewayError] | None
 
 def _class_by_status(status: int) -> type[GatewayError]:
     match status:
-        case 200:  # an error with status 200, whose code the spec does not list as the application's own fault
+        # an error with the status of a success, whose code the spec does not list as the application's own fault
+        case status if 200 <= status < 300:
             return UpstreamRejected
         case status if status < 400:  # redirects are never followed, and no API answers with anything else
             return UpstreamInvalidResponse

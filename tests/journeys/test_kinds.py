@@ -378,6 +378,14 @@ STORIES = [
             "8",
         ),
     ),
+    Story(
+        "zoho-crm",
+        OAUTH,
+        ("leads", {"per_page": 2}, "page", "next"),
+        ("id", "id"),
+        ("leads", "get", {"id": "1"}, "upstream_not_found"),
+        ("leads", "update", {"id": "{id}", "lead": {"Company": "Example"}}, "Company", "Example"),
+    ),
 ]
 
 

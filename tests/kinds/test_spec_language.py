@@ -192,6 +192,21 @@ def test_members_are_known_at_every_place():
 
 
 MISTAKES = [
+    # variables with values of their own
+    (
+        CONNECTOR,
+        "example: acme}",
+        "example: acme, enum: [a, b]}",
+        8,
+        "acme is not among the values of `enum`: a, b",
+    ),
+    (
+        CONNECTOR,
+        "https://{account}.parcels.example.com/api",
+        "https://api.parcels.{account}/api",
+        5,
+        "api.parcels.x is not among the hosts",
+    ),
     # what cannot be loaded
     (CONNECTOR, "kind: parcel-tracking", "kind: [", 3, "not YAML"),
     (CONNECTOR, "title: Parcel tracking\n", "", 1, "title: is missing; add it"),

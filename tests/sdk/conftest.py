@@ -28,6 +28,7 @@ class Kind:
 
 
 KINDS = (
+    Kind("zoho-crm", "zoho-crm", OAUTH),
     Kind("google-analytics-data-api", "google-analytics-data-api", OAUTH),
     Kind("google-search-console", "google-search-console", OAUTH),
     Kind("amplitude", "amplitude", {"api_key": "t", "secret_key": "s"}),

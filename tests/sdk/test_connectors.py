@@ -15,6 +15,7 @@ READS = [
     ("gmail", "threads", {"max_results": 2}, "thread_id", "id"),
     ("amplitude", "cohorts", {}, "cohort_id", "id"),
     ("google-search-console", "sites", {}, "site_url", "siteUrl"),
+    ("zoho-crm", "leads", {"per_page": 2}, "id", "id"),
     ("google-drive", "files", {"page_size": 2}, "file_id", "id"),
     ("jira", "users", {"max_results": 2}, "account_id", "accountId"),
     ("mailchimp", "campaigns", {"count": 2}, "campaign_id", "id"),

@@ -275,3 +275,11 @@ def test_a_request_has_the_server_and_headers_of_its_operation():
 
     assert str(request.url) == "https://uploads.example.com/api/things"
     assert request.headers["Accept"] == "text/csv"
+
+
+def test_a_param_may_be_an_item_of_a_list_in_the_body():
+    action = {"params": {"size": {"as": "data.0.size"}, "name": {"as": "data.0.name"}, "second": {"as": "data.1"}}}
+
+    request = sent(action, {"size": 1, "name": "x", "second": {"size": 2}})
+
+    assert msgspec.json.decode(request.body) == {"data": [{"size": 1, "name": "x"}, {"size": 2}]}

@@ -268,6 +268,23 @@ def test_a_text_variable_is_one_segment(value):
         checked_environment(PLACED.spec, {"account": value})
 
 
+REGIONAL = {"region": {"description": "r", "type": "text", "enum": ["com", "com.au"], "default": "com"}}
+
+
+@pytest.mark.parametrize(("given", "region"), [({}, "com"), ({"region": "com.au"}, "com.au")])
+def test_a_variable_may_have_one_of_its_values(given, region):
+    spec = small_operation(environment=REGIONAL).spec
+
+    assert checked_environment(spec, given) == {"region": region}
+
+
+def test_another_value_of_a_variable_is_refused_with_those_it_may_have():
+    spec = small_operation(environment=REGIONAL).spec
+
+    with pytest.raises(InvalidCredentials, match=r"region must be one of com, com\.au"):
+        checked_environment(spec, {"region": "evil.example"})
+
+
 @pytest.mark.parametrize("subdomain", ["a", "acme-2", "0x", "a" * 63])
 def test_one_dns_label_is_a_subdomain(subdomain):
     assert checked_environment(VARIED.spec, {"subdomain": subdomain}) == {"subdomain": subdomain}

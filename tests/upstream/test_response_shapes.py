@@ -82,6 +82,26 @@ def test_graphql_answers_null_for_a_record_that_is_not_there(place, data):
         read(operation, answered({"data": data}))
 
 
+@pytest.mark.parametrize("status", [200, 201, 202])
+def test_a_text_may_make_a_success_a_failure(status):
+    spec = Failure.model_validate({"when_equal": {"data.0.status": "error"}, "code": ["data.0.code"]})
+
+    found = failure(spec, answered({"data": [{"status": "error", "code": "MISSING"}]}, status))
+
+    assert type(found) is UpstreamRejected
+    assert found.upstream.code == "MISSING"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{"data": [{"status": "success"}]}, {"data": []}, {"data": {}}, {}, [], None, {"data": [{"status": ["error"]}]}],
+)
+def test_another_text_or_none_is_a_success(document):
+    spec = Failure.model_validate({"when_equal": {"data.0.status": "error"}})
+
+    assert failure(spec, answered(document)) is None
+
+
 @pytest.mark.parametrize(("code", "is_failure"), [(0, False), (40002, True)])
 def test_the_code_zero_of_a_success_is_no_failure(code, is_failure):
     spec = Failure.model_validate({"when_present": ["code"], "code": ["code"], "message": ["message"]})

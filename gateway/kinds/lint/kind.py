@@ -20,6 +20,7 @@ from gateway.kinds.lint.schemas import PlacedError, of_schema, references, undes
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH
 from gateway.kinds.requests import RequestSpec
 from gateway.kinds.sources import LintError, composed, lint_error, repeated_members
+from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean, misspelt
 
 #: the action ids of product document 1
@@ -250,8 +251,27 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
             yield place, "must be an https URL, or begin with a variable that is one"
         host = re.match(r"https://((?!{\w+}(?:/|$))[^/]+)", address)
         gets_credentials = place[-1] not in ("authorization_url", "issuer")
-        if host and gets_credentials and not host_matches(re.sub(r"{\w+}", "x", host[1]), spec.hosts):
-            yield place, f"{host[1]} is not among the hosts that may receive credentials; add it to `hosts`"
+        for named in _hosts_of(spec, host[1]) if host and gets_credentials else ():
+            if not host_matches(named, spec.hosts):
+                yield place, f"{named} is not among the hosts that may receive credentials; add it to `hosts`"
+
+
+def _hosts_of(spec: ConnectorSpec, host: str) -> list[str]:
+    """The hosts that a host with variables may be: one for each value of those with `enum`, any name for others."""
+    hosts = [host]
+    for name in dict.fromkeys(re.findall(r"{(\w+)}", host)):
+        variable = spec.environment.get(name)
+        values = ("x",) if variable is None or variable.enum is None else variable.enum
+        hosts = [each.replace(f"{{{name}}}", value) for each in hosts for value in values]
+    return hosts
+
+
+def _variables(kind: Kind) -> Iterator[PlacedError]:
+    for name, variable in kind.spec.environment.items():
+        for member, value in (("default", variable.default), ("example", variable.example)):
+            if variable.enum is not None and value is not None and value not in variable.enum:
+                allowed = ", ".join(variable.enum)
+                yield ("environment", name, member), f"{value} is not among the values of `enum`: {allowed}"
 
 
 def _sunsets(kind: Kind) -> Iterator[PlacedError]:
@@ -421,6 +441,7 @@ CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _authentication,
     _schemes,
     _addresses,
+    _variables,
     _sunsets,
     _failures,
     _paging,

@@ -8,8 +8,9 @@ import pytest
 
 from gateway.contract.kinds import Effect, PagingStyle
 from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.placements import put
 from gateway.kinds.requests import Action, RequestSpec
-from gateway.sandbox.calls import nested, put
+from gateway.sandbox.calls import nested
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from tests.harness.catalog import shipped_catalog
