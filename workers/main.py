@@ -79,6 +79,7 @@ class Worker:
             every(1, synchronization.enqueue_due, name="due synchronizations"),
             every(1, services.operations.due_runs.start, name="due schedules"),
             every(5, services.logs.chain.seal, name="chain of the audit log"),
+            every(60, services.logs.metering.publish, name="usage events"),
             every(INTERVAL, services.operations.approvals.end_jobs, name="approvals that were not given"),
             every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.operations.deletion.resume, name="unfinished deletions"),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gateway.access.audit.chain import AuditChain
 from gateway.access.audit.log import Audit
+from gateway.access.audit.metering import Metering
 from gateway.access.budgets.point import BudgetPoint
 from gateway.access.budgets.service import BudgetService
 from gateway.access.budgets.store import BudgetStore
@@ -57,6 +58,7 @@ class LogServices:
 
     audit: Audit
     chain: AuditChain
+    metering: Metering
     requests: RequestLog
 
 
@@ -72,7 +74,7 @@ async def open_logs(
         # A key that was replaced still verifies what it signed.
         signers = [Signer(derived_key(key_list[index:], "audit checkpoints")) for index in range(len(key_list))]
         chain = AuditChain(database, signers, catalog.application_of)
-        yield LogServices(audit=audit, chain=chain, requests=requests)
+        yield LogServices(audit=audit, chain=chain, metering=Metering(database), requests=requests)
 
 
 @dataclass(frozen=True, kw_only=True)

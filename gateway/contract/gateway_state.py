@@ -7,7 +7,8 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from gateway.contract.members import TIME, ActorSessionView, Id, ListOf, NamedActorView, PageOf, Time, member
+from gateway.contract.kinds import Effect
+from gateway.contract.members import ID, TIME, ActorSessionView, Id, ListOf, NamedActorView, PageOf, Time, member
 
 
 class ClientView(Struct, frozen=True, kw_only=True):
@@ -107,6 +108,9 @@ class AuditEntryView(Struct, frozen=True, kw_only=True):
         member("The policies' statements that decided about the call; none without a policy.", ["refunds"]),
     ]
     approval: Annotated[AuditApprovalView | None, member("The approval that the call asked for.")]
+    effect: Annotated[
+        Effect | None, member("The effect of the operation; null for an action that is no call.", "idempotent")
+    ]
 
 
 class AuditPage(PageOf[AuditEntryView], frozen=True):
@@ -195,6 +199,41 @@ class UsageView(Struct, frozen=True, omit_defaults=True):
         list[UsageShareView] | None,
         member("With `by`: the calls of each client, connector or workspace since then, the busiest first."),
     ] = None
+
+
+class UsageHourView(Struct, frozen=True, kw_only=True):
+    """The calls of one client, for one person, in one workspace, that ended in one hour."""
+
+    hour: Annotated[Time, member("The start of the hour.")]
+    client_id: Annotated[Id | None, member("The client that called; null for a deleted one.")]
+    person_id: Annotated[Id | None, member("The person who called, or for whom the client called.")]
+    workspace_name: Annotated[str | None, member("The workspace; null for a deleted one.", "acme")]
+    calls: Annotated[int, member("Calls that ended: the sum of the next three.", 12)]
+    succeeded: Annotated[int, member("Calls that succeeded.", 10)]
+    failed: Annotated[int, member("Calls that failed, were refused or were canceled.", 1)]
+    unknown: Annotated[int, member("Writes of which it is not known whether they were done.", 1)]
+    writes: Annotated[int, member("How many of the calls were writes.", 4)]
+
+
+class UsageEventView(Struct, frozen=True, kw_only=True):
+    """Usage as a CloudEvent (CloudEvents 1.0, JSON)."""
+
+    specversion: Annotated[Literal["1.0"], member("The version of CloudEvents.")] = "1.0"
+    id: Annotated[Id, member("The same whenever the event is read; with `source` it identifies the event.")]
+    source: Annotated[str, member("The organization.", f"urn:gateway:organization:{ID}")]
+    type: Annotated[Literal["gateway.usage.hour"], member("The type of the event.")] = "gateway.usage.hour"
+    subject: Annotated[str, member("The client's id; `unknown` for a deleted one.", ID)]
+    time: Annotated[Time, member("The end of the hour.")]
+    datacontenttype: Annotated[Literal["application/json"], member("The type of `data`.")] = "application/json"
+    sequence: Annotated[str, member("Its place in the order of events, for `after`.", "0000000000004711")]
+    data: Annotated[UsageHourView, member("What is counted.")]
+
+
+class UsageEventPage(Struct, frozen=True):
+    """Usage events in their order."""
+
+    data: Annotated[list[UsageEventView], member("The events.")]
+    next_cursor: Annotated[str, member("`after` of the next call, also where `data` is empty.", "0000000000004711")]
 
 
 class HealthCheckView(Struct, frozen=True):

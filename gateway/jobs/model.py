@@ -23,6 +23,8 @@ CANCELED_UNDONE = "canceled; nothing was done"
 
 #: the task that runs an operation of a connector; other tasks are the gateway's own
 OPERATION_TASK = "operation"
+#: the task that collects a list into a file
+EXPORT_TASK = "export"
 
 
 class NewJob(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +61,8 @@ class NewJob(msgspec.Struct, frozen=True, kw_only=True):
     token_hash: bytes | None = None
     #: whether its call was counted, for budgets and policies, when it was accepted; else it is when it starts
     is_counted: bool = True
+    #: whether it only stores the answer of a call that has its own audit entry
+    is_answer: bool = False
     #: the wrapped data key, if texts were sealed for the job before it is accepted; None creates one
     key_id: str | None = None
     wrapped_key: bytes | None = None

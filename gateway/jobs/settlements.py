@@ -4,15 +4,14 @@ from uuid import UUID
 
 from gateway.access.audit.log import ONCE, approved_by
 from gateway.contract.kinds import Effect
-from gateway.contract.policies import Surface
-from gateway.jobs.model import OPERATION_TASK, JobSummary, NewJob
+from gateway.jobs.model import EXPORT_TASK, OPERATION_TASK, JobSummary, NewJob
 
 #: what `settling` reads of a job
 SETTLED = """
     jobs.id, jobs.organization_id, jobs.client_id, jobs.connector_id, jobs.kind, jobs.task, jobs.entity, jobs.action,
     jobs.target, jobs.status, jobs.error, jobs.request_id, jobs.is_inline, jobs.effect, jobs.created_at,
     jobs.finished_at, jobs.session, jobs.session_id, jobs.approval,
-    jobs.surface, jobs.policies
+    jobs.is_answer, jobs.policies
 """
 #: task → the name of its acceptance and of its end; other jobs have that of their operation
 _NAMES = {
@@ -26,8 +25,7 @@ _NAMED = " ".join(f"WHEN '{task}' THEN '{name}'" for task, name in _NAMES.items(
 
 def call_id_of(job: NewJob | JobSummary, *, is_new: bool = True) -> UUID | None:
     """The `call_id` of the entry of a new job's acceptance; None if no entry follows at its end."""
-    is_read = job.effect is Effect.READ and job.task == OPERATION_TASK and job.surface is not Surface.SCHEDULE
-    return None if not is_new or is_read else job.id
+    return None if not is_new or (job.is_inline and job.effect is Effect.READ) else job.id
 
 
 #: A call whose caller waits has the code of its error, and how long it took; the acceptance of a job was counted
@@ -40,26 +38,27 @@ _POLICIES = """
         array_remove(ARRAY[ended.error::json ->> 'policy'], NULL)
     ELSE COALESCE(ended.policies, begun.policies) END
 """
+#: of a call: the operations of a batch have entries of their own, and other tasks are no calls
+_EFFECT = f"CASE WHEN task IN ('{OPERATION_TASK}', '{EXPORT_TASK}') THEN ended.effect END"
 _APPROVAL = "(ended.approval::json ->> 'id')::uuid"
 
 
 def settling(jobs: str, *, outcome: str = _CODE) -> str:
     """The statement that inserts the entries of these jobs that have ended; `jobs` is the name of their rows.
 
-    Operations that only read have no second entry, except for those of schedules: nothing is decided about these before
-    they start.
+    Calls that only read and whose caller waits have no second entry: the request has the only one.
     """
     return f"""
         INSERT INTO audit (organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent,
                            request_id, took_ms, entry_kind, call_id, acting_client, session_id, policies,
-                           approval_id, approved_by)
+                           approval_id, approved_by, effect)
         SELECT ended.organization_id, now(), client_id, ended.connector_id, ended.kind,
                CASE task {_NAMED} ELSE COALESCE(entity || '.' || action, task) END, ended.target, begun.changed,
                {outcome}, begun.intent, ended.request_id, {_TOOK}, 'settlement', ended.id,
                (ended.session ->> 'client_id')::uuid, ended.session_id, {_POLICIES}, {_APPROVAL},
-               {approved_by(_APPROVAL)}
+               {approved_by(_APPROVAL)}, {_EFFECT}
         FROM {jobs} AS ended LEFT JOIN audit AS begun ON begun.call_id = ended.id AND begun.entry_kind = 'intent'
         WHERE client_id IS NOT NULL AND finished_at IS NOT NULL
-          AND (effect <> 'read' OR task <> '{OPERATION_TASK}' OR surface = '{Surface.SCHEDULE}')
+          AND NOT is_answer AND NOT (is_inline AND ended.effect = 'read')
         {ONCE}
     """

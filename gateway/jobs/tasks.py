@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gateway.contract.jobs import FINAL, JobStatus
-from gateway.jobs.model import OPERATION_TASK, JobSummary
+from gateway.jobs.model import EXPORT_TASK, OPERATION_TASK, JobSummary
 from gateway.upstream.download import ACTION as DOWNLOAD
 
 
@@ -29,7 +29,7 @@ class Task:
 _REPEATED = "the gateway repeats a deletion until it is done"
 
 OPERATION = Task(OPERATION_TASK)
-EXPORT = Task("export")
+EXPORT = Task(EXPORT_TASK)
 SYNCHRONIZE = Task("synchronize")
 # The gateway repeats a deletion until it is done, so callers can neither cancel nor retry it.
 DELETE_CONNECTOR = Task(

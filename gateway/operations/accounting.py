@@ -36,8 +36,9 @@ def recorded(audit: Audit, caller: Caller, call: OperationCall) -> AbstractConte
 
 
 def describe(entry: Entry, resolved: ResolvedConnector, call: PreparedCall) -> None:
-    """Set the audit entry's kind, target record, and the names of the members that a write changes."""
+    """Set the audit entry's kind, effect, target record, and the names of the members that a write changes."""
     entry.kind, entry.target = resolved.record.kind, target_of(call.operation, call.params)
+    entry.effect = call.effect
     if call.effect is not Effect.READ:
         entry.changed = changed_members(call.operation, call.params) or None
 

@@ -12,6 +12,7 @@ from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.search.filters import Query
 from gateway.context_store.search.search import ContextStore, SearchPage
 from gateway.contract.connectors import ConnectorStatus
+from gateway.contract.kinds import Effect
 from gateway.contract.members import moment
 from gateway.foundation.db.pool import Database
 from gateway.kinds.actions import SEARCH_ACTION
@@ -49,7 +50,7 @@ class CopySearch:
             caller.require(Scope.READ)
             resolved = await self._connectors.get_for(caller, call.connector_id)
             _, query = _prepared(resolved, call)
-            entry.kind = resolved.record.kind
+            entry.kind, entry.effect = resolved.record.kind, Effect.READ
             redact = await self._permit(caller, resolved, call, query)
             taken = await self._spending.take_search(caller, resolved.record, call.entity)
             page = await self._found(resolved, call, query)

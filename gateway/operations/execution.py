@@ -349,6 +349,7 @@ class Execution:
         """The answer to a request whose job exists: a new job, or the one of the key's first use."""
         job: JobSummary = accepted.job
         is_replayed = not accepted.is_new
+        prepared.entry.effect = None  # the entry at the end of the job is metered, or that of the key's first use
         if job.is_inline and not job.is_done:
             raise IdempotencyInFlight("a request with this Idempotency-Key is in flight; try again", retry_after=1)
         wait = 0.0 if prepared.call.respond_async else self._wait_of(prepared)
@@ -383,6 +384,7 @@ class Execution:
 
     async def keep(self, new: NewJob, answer: OperationResult) -> StoredJob:
         """Store a response as the result of a job, which any process can read until it expires."""
+        new = replace(new, is_answer=True)
         job = (await self._jobs.accept(new, claimed_by=self._runner.worker)).job
         ready: asyncio.Future[OperationResult] = asyncio.get_running_loop().create_future()
         ready.set_result(answer)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from gateway.access.audit.log import prune_audit
+from gateway.access.audit.metering import PRUNE_EVENTS, PRUNE_UNKNOWN
 from gateway.access.audit.usage import PRUNE as PRUNE_USAGE
 from gateway.access.identity.console_sessions import prune_console_sessions
 from gateway.access.oauth_server.store import prune_grants
@@ -46,6 +47,8 @@ def prunings(services: Services) -> Sequence[tuple[str, float, Callable[[], Awai
         ("noticed change pruning", 300, partial(prune, database, PRUNE_CHANGES)),
         ("policy history pruning", 600, partial(prune, database, PRUNE_HISTORY)),
         ("usage pruning", 600, partial(prune, database, PRUNE_USAGE)),
+        ("usage event pruning", 600, partial(prune, database, PRUNE_EVENTS)),
+        ("unsettled usage pruning", 600, partial(prune, database, PRUNE_UNKNOWN)),
         ("audit pruning", 600, partial(prune_audit, database, settings.audit_retention)),
         ("consent pruning", 60, partial(prune, database, PRUNE_CONSENTS)),
         ("connect link pruning", 60, partial(prune_connect_sessions, database)),

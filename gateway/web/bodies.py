@@ -54,6 +54,8 @@ _UNCOUNTED = 4 << 10
 MAX_WAIT = 300
 #: the media type of one record per line
 NDJSON = "application/x-ndjson"
+#: the media type of a batch of CloudEvents
+CLOUD_EVENTS = "application/cloudevents-batch+json"
 #: headers of calls, as `istr`, because multidict lowercases a plain text at each look-up
 _PREFER, _IDEMPOTENCY_KEY, _SDK = istr("Prefer"), istr("Idempotency-Key"), istr("X-ADP-Agent-SDK")
 _NUMBER = re.compile(r"\s*[+-]?[\d._]+\s*")
@@ -365,10 +367,15 @@ def _wait(text: str) -> int:
     return seconds
 
 
-def accepts_lines(request: web.Request) -> bool:
-    """Whether `Accept` names NDJSON, and does not prefer JSON to it (RFC 9110 §12.5.1)."""
+def accepts(request: web.Request, media_type: str) -> bool:
+    """Whether `Accept` names a media type, and does not prefer JSON to it (RFC 9110 §12.5.1)."""
     weights = weights_of(",".join(request.headers.getall(ACCEPT, ())))
-    return weights.get(NDJSON, 0.0) > 0 and weights[NDJSON] >= weights.get("application/json", 0.0)
+    return weights.get(media_type, 0.0) > 0 and weights[media_type] >= weights.get("application/json", 0.0)
+
+
+def accepts_lines(request: web.Request) -> bool:
+    """Whether `Accept` names NDJSON, and does not prefer JSON to it."""
+    return accepts(request, NDJSON)
 
 
 def is_sdk(request: web.Request) -> bool:

@@ -20,6 +20,7 @@ from tests.faults import (
     event_storm,
     exports,
     long_operations,
+    metering,
     notice_storm,
     remembered_answers,
     rolling,
@@ -67,6 +68,13 @@ _SCHEDULES = """## Schedules
 `python -m tests.faults.schedules`: slots of schedules come while everything is struck; each run creates a ticket. Lost
 is a slot without a job, doubled a slot with two jobs or a ticket that no job has created.
 """
+_METERING = """## Usage
+
+`python -m tests.faults.metering`: calls, jobs, batches, schedules and reads, while workers and front ends are killed.
+Lost is a call that the application received and usage does not have, doubled one that usage has twice, untrue a
+difference between usage and the audit log or a call that the application did not receive. A killed front end may hold
+the entries of reads of the last half second; these are counted apart.
+"""
 _EVENTS = """## Events
 
 `python -m tests.faults.event_storm`: records of two organizations change, and the changes are delivered to webhooks,
@@ -104,6 +112,7 @@ _OTHERS: Mapping[str, tuple[str, Callable[[], Coroutine[Any, Any, Any]]]] = {
         _LONG,
         lambda: long_operations.long_storm(long_operations.OPERATIONS, long_operations.TICKETS, long_operations.FAULTS),
     ),
+    "metering": (_METERING, lambda: metering.metering_storm(metering.CALLS, metering.FAULTS)),
     "schedules": (_SCHEDULES, lambda: schedules.schedule_storm(schedules.SCHEDULES, schedules.SLOTS, schedules.FAULTS)),
     "events": (_EVENTS, lambda: event_storm.storm(event_storm.CHANGES, event_storm.KILLS)),
     "notices": (_NOTICES, lambda: notice_storm.notices(notice_storm.CHANGES, notice_storm.KILLS)),

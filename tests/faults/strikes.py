@@ -112,10 +112,11 @@ class Fault:
 
 
 KILL_WORKER = Fault("worker killed", _workers, _kill_program, weight=3)
+KILL_FRONT_END = Fault("front end killed", _front_ends, _kill_program)
 FAULTS = (
     KILL_WORKER,
     Fault("worker frozen", _workers, _freeze, weight=2),
-    Fault("front end killed", _front_ends, _kill_program),
+    KILL_FRONT_END,
     Fault("front end frozen", _front_ends, _freeze),
     Fault("PostgreSQL killed", _postgres, _kill_server),
     Fault("PostgreSQL frozen", _postgres, _freeze),
@@ -140,8 +141,9 @@ class Strike:
 class Strikes:
     """Random strikes; several may last concurrently, but not on the same process."""
 
-    def __init__(self, gateway: Arena, seed: int) -> None:
+    def __init__(self, gateway: Arena, seed: int, faults: Sequence[Fault] = FAULTS) -> None:
         self._gateway = gateway
+        self._faults = faults
         self._random = random.Random(seed)
         self._struck: set[int] = set()
         self._lasting: set[asyncio.Task[None]] = set()
@@ -168,7 +170,7 @@ class Strikes:
         """A fault and its target, which is not struck now."""
         free = [
             (fault, target)
-            for fault in FAULTS
+            for fault in self._faults
             for target in [each for each in fault.targets(self._gateway) if id(each) not in self._struck][:1]
         ]
         [(fault, _)] = self._random.choices(free, [fault.weight for fault, _ in free])

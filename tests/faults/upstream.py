@@ -35,6 +35,10 @@ class Upstream:
         #: tickets of the list, and the pages that were read, by number
         self.listed = 3
         self.pages: Counter[int] = Counter()
+        #: when each single ticket was read last, by its id
+        self.read_at: dict[int, float] = {}
+        #: the ids of created tickets, and their external ids
+        self.made: dict[int, str] = {}
         #: the ids of each request for several tickets
         self.shown: list[list[int]] = []
         self.requests = 0
@@ -102,6 +106,7 @@ class Upstream:
         return web.json_response({"tickets": tickets, "next_page": next_page, "count": self.listed})
 
     async def _get(self, request: web.Request) -> web.Response:
+        self.read_at[int(request.match_info["id"])] = time.time()
         if int(request.match_info["id"]) == self.deadly:
             self.fatal.set()
             await asyncio.sleep(60)
@@ -121,8 +126,10 @@ class Upstream:
         ticket = (await request.json())["ticket"]
         self.created[ticket["external_id"]] += 1
         self.created_at[ticket["external_id"]].append(time.time())
+        number = self.created.total()
+        self.made[number] = ticket["external_id"]
         await self._taken()
-        return web.json_response({"ticket": {"id": len(self.created), **ticket}}, status=201)
+        return web.json_response({"ticket": {"id": number, **ticket}}, status=201)
 
     async def _update(self, request: web.Request) -> web.Response:
         ticket = (await request.json())["ticket"]

@@ -42,8 +42,8 @@ STEPS = 6
 CANARY = "CANARY-of-the-application"
 #: columns of a job that stay with its row: words of the gateway and of the kind, ids, and the name of the workspace
 STAYING = {
-    "action", "effect", "entity", "key_id", "kind", "request_id", "session", "status", "surface", "task", "traceparent",
-    "worker", "workspace_name", "wrapped_key",
+    "action", "effect", "entity", "key_id", "kind", "policies", "request_id", "session", "status", "surface", "task",
+    "traceparent", "worker", "workspace_name", "wrapped_key",
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from tests.connectors.consent.conftest import KEY, World, catalog, opening, serv
 #: members in which a retry differs: its own id and data key, the call that asks for it, and that a caller waits for it
 OWN = {"id", "client_id", "session", "request_id", "is_background", "wrapped_key", "traceparent"}
 #: members of the first job that its row has, and no look-up reads
-UNREAD = {"token_hash"}
+UNREAD = {"token_hash", "is_answer"}
 #: members of a new job that are read again
 SHARED = [name for name in NewJob.__struct_fields__ if name in StoredJob.__struct_fields__]
 DEFAULTS = {

@@ -1,7 +1,8 @@
 """Continues the hash chains of the audit log, and exports them.
 
 Entries are committed without a hash, so that calls do not wait for each other; one worker puts them into the chains of
-their organizations once no earlier transaction is open. An export first does the same.
+their organizations once no earlier transaction is open. An export first does the same. The transaction that does so
+counts the calls among them.
 """
 
 import json
@@ -13,6 +14,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.access.audit.log import APPROVERS
+from gateway.access.audit.metering import COUNT_ENDED, LOCK, WAIT_FOR_LOCK
 from gateway.contract.members import moment
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.turns import mapped
@@ -21,14 +23,11 @@ from gateway.foundation.proof import FIRST, Signer, hash_of
 
 #: entries of one statement
 _BATCH = 500
-#: the number of the advisory lock: any number that all gateways agree on
-_LOCK = 0x73656131
 
 _TRY_LOCK = "SELECT pg_try_advisory_xact_lock($1)"
-_WAIT_FOR_LOCK = "SELECT pg_advisory_xact_lock($1)"
 _MEMBERS = """
     audit.id, audit.organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent, request_id,
-    took_ms, entry_kind, call_id, policies, approval_id
+    took_ms, entry_kind, call_id, policies, approval_id, effect
 """
 # In the order of their transactions: an entry whose transaction is still open comes later, with all after it.
 _UNSEALED = f"""
@@ -94,8 +93,8 @@ class AuditChain:
     async def _seal_some(self, *, is_waiting: bool) -> int:
         async with self._database.system() as connection, connection.transaction():
             if is_waiting:
-                await connection.execute(_WAIT_FOR_LOCK, _LOCK)
-            elif not await connection.fetchval(_TRY_LOCK, _LOCK):
+                await connection.execute(WAIT_FOR_LOCK, LOCK)
+            elif not await connection.fetchval(_TRY_LOCK, LOCK):
                 return 0
             rows = await connection.fetch(_UNSEALED, _BATCH)
             if rows:
@@ -124,6 +123,7 @@ class AuditChain:
         await connection.execute(_SET_HEADS, *(list(column) for column in zip(*ends, strict=True)))
         lines = [(organization_id, seq, self._checkpoint(seq, hash_)) for organization_id, seq, hash_ in ends]
         await connection.execute(_ADD_CHECKPOINTS, *(list(column) for column in zip(*lines, strict=True)))
+        await connection.execute(COUNT_ENDED, [row["id"] for row in rows])
         await connection.execute(_SET_SEALED, rows[-1]["xact"], rows[-1]["id"])
 
     def _checkpoint(self, seq: int, hash_: str) -> str:
@@ -177,6 +177,8 @@ def entry_of(row: Mapping[str, Any], names: Mapping[str, Any], seq: int, previou
     decided: dict[str, Any] = {}
     if row["policies"]:
         decided["policies"] = list(row["policies"])
+    if row["effect"] is not None:
+        decided["effect"] = row["effect"]
     if approval_id is not None:
         decided["approval"] = {"id": str(approval_id), "approved_by": names.get("approved_by", [])}
     return decided | {

@@ -35,6 +35,7 @@ from gateway.access.audit.usage import (
     usage_point,
     whole_step,
 )
+from gateway.contract.kinds import Effect
 from gateway.errors import DeniedByPolicy, FieldError, GatewayError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.batch_writer import BatchWriter, Spool
@@ -49,7 +50,7 @@ _RECENT_ENTRIES, _RECENT_ROWS = 100_000, 1000
 _PRUNE = "SELECT gateway_prune_audit($1, $2)"
 _COLUMNS = """
     organization_id, at, actor, connector_id, kind, what, target, changed, outcome, intent, request_id, took_ms,
-    entry_kind, call_id, acting_client, session_id, policies, approval_id, approved_by
+    entry_kind, call_id, acting_client, session_id, policies, approval_id, approved_by, effect
 """
 #: the ids of those who approved a call; `{approval}` is the id of its approval
 _APPROVED_BY = """
@@ -75,11 +76,12 @@ def inserting(rows: str, *, also_from: str = "") -> str:
                entry.target, entry.changed, entry.outcome, entry.intent, entry.request_id, entry.took_ms,
                COALESCE(entry.entry_kind, 'event'), entry.call_id,
                entry.acting_client, entry.session_id, entry.policies, entry.approval_id,
-               {approved_by("entry.approval_id")}
+               {approved_by("entry.approval_id")}, entry.effect
         FROM {also_from} json_to_recordset({rows}::json)
         AS entry (organization_id uuid, at float8, actor uuid, connector_id uuid, kind text, what text, target text,
                   changed text[], outcome text, intent text, request_id text, took_ms integer, entry_kind text,
-                  call_id uuid, acting_client uuid, session_id uuid, policies text[], approval_id uuid)
+                  call_id uuid, acting_client uuid, session_id uuid, policies text[], approval_id uuid,
+                  effect text)
         {ONCE}
     """
 
@@ -97,7 +99,7 @@ _ENTRIES_WHERE = f"""
            EXISTS (SELECT FROM people WHERE people.client_id = actor) AS is_person,
            acting_client, acting.name AS acting_name, session_id, connector_id, kind, what, target, changed,
            COALESCE(outcome, 'unknown') AS outcome, intent, request_id, took_ms, policies, approval_id,
-           {APPROVERS} AS approvers
+           effect, {APPROVERS} AS approvers
     FROM audit LEFT JOIN clients ON clients.id = actor LEFT JOIN clients AS acting ON acting.id = acting_client
     WHERE
 """
@@ -135,6 +137,8 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     connector_id: UUID | None = None
     #: the kind of that connector
     kind: str | None = None
+    #: the effect of the operation that was called, for a call that is metered; None for any other action
+    effect: Effect | None = None
     #: the id of the record, workspace, job or client that was changed
     target: str | None = None
     #: dotted names of the members that were written, never their values
@@ -313,6 +317,7 @@ class StoredEntry:
     took_ms: int | None
     policies: Sequence[str] | None
     approval_id: UUID | None
+    effect: str | None
     #: a JSON array of `{id, name}`
     approvers: str | None
 

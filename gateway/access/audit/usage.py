@@ -32,17 +32,19 @@ USAGE = f"""
 """
 #: entries that a statement reads where no counts exist: by client, connector or workspace, and for limited callers
 MAX_READ = 100_000
+# The end of a job, which no caller's time is measured for, is no further call beside its acceptance.
+_IS_CALL = "outcome IS NOT NULL AND NOT (entry_kind = 'settlement' AND took_ms IS NULL)"
 # The newest calls of a period. $1 organization, $2 since when, $3 workspaces, $4 rows.
-_RECENT = """
+_RECENT = f"""
     SELECT at, outcome, took_ms, actor, acting_client, connector_id FROM audit
-    WHERE organization_id = $1 AND at >= $2 AND outcome IS NOT NULL AND $3::text[] IS NULL
+    WHERE organization_id = $1 AND at >= $2 AND {_IS_CALL} AND $3::text[] IS NULL
     ORDER BY at DESC, id DESC LIMIT $4
 """
 # Entries are read by the index of their connector, so that those of other workspaces are not read.
-_RECENT_OF_WORKSPACES = """
+_RECENT_OF_WORKSPACES = f"""
     SELECT entry.* FROM connectors JOIN workspaces ON workspaces.id = workspace_id CROSS JOIN LATERAL (
         SELECT at, outcome, took_ms, actor, acting_client, connector_id FROM audit
-        WHERE organization_id = $1 AND connector_id = connectors.id AND at >= $2 AND outcome IS NOT NULL
+        WHERE organization_id = $1 AND connector_id = connectors.id AND at >= $2 AND {_IS_CALL}
         ORDER BY at DESC, id DESC LIMIT $4) AS entry
     WHERE connectors.organization_id = $1 AND workspaces.name = ANY ($3::text[])
     LIMIT $4

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from gateway.access.audit.log import Entry
 from gateway.access.policy.model import Approval, Verdict
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
+from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
 from gateway.errors import GatewayError
 from gateway.jobs.model import StoredJob
@@ -121,7 +122,9 @@ class BatchCalls:
         """The audit entry of a call that an earlier attempt sent."""
         with suppress(GatewayError):  # the connector may have been deleted since
             return await self.entry(index, await self._prepared(operation))
-        return self._begun(index, f"{operation.entity}.{operation.action}")
+        entry = self._begun(index, f"{operation.entity}.{operation.action}")
+        entry.effect = Effect.WRITE  # only writes are in flight
+        return entry
 
     def settled(self, entry: Entry, outcome: OperationResult | GatewayError) -> Entry:
         """The audit entry of a call that has ended; the call is counted."""

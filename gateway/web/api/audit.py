@@ -10,6 +10,7 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.access.audit.log import EntryFilter, StoredEntry
+from gateway.access.audit.metering import HourUsed
 from gateway.access.identity.model import Caller, Scope, id_of
 from gateway.contract.gateway_state import (
     ActorView,
@@ -19,17 +20,21 @@ from gateway.contract.gateway_state import (
     AuditKeys,
     AuditKeyView,
     AuditPage,
+    UsageEventPage,
+    UsageEventView,
+    UsageHourView,
     UsagePointView,
     UsageShareView,
     UsageView,
     WorkInProgressView,
 )
+from gateway.contract.kinds import Effect
 from gateway.contract.members import ActorSessionView, NamedActorView
 from gateway.errors import FieldError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Catalog
 from gateway.run.monitoring.statistics import read_work_in_progress
-from gateway.web.bodies import NDJSON, Moment, QueryString, read_query
+from gateway.web.bodies import CLOUD_EVENTS, NDJSON, Moment, QueryString, accepts, json_response, read_query
 from gateway.web.keys import CALLER, SERVICES
 from gateway.web.route import Route
 from gateway.web.streaming import stream
@@ -105,6 +110,67 @@ async def show_usage(request: web.Request) -> UsageView:
     return UsageView(view, WorkInProgressView(**asdict(in_progress)), by)
 
 
+class UsageEventQuery(QueryString):
+    """The page of usage events."""
+
+    EXAMPLE: ClassVar = {"after": 4711}
+
+    after: int = Field(0, ge=0, le=2**62, description="only events after this `sequence`; 0 for the oldest stored one")
+    since: Moment | None = Field(None, description="only hours that begin at this time or later")
+    limit: int = Field(100, ge=1, le=1000, description="maximum events of a page")
+
+
+async def list_usage_events(request: web.Request) -> web.Response:
+    """Usage for billing, by hour, client, person and workspace. Each event is a CloudEvent that never changes: its `id`
+    is the same whenever it is read, and events of the same hour add up. With `Accept:
+    application/cloudevents-batch+json` the response is the array of events alone, and `Link` has the next page. Call
+    again with `next_cursor` as `after`. A client that is limited to workspaces gets their events. Events are kept for
+    100 days.
+    """
+    query, caller = read_query(request, UsageEventQuery), request[CALLER]
+    found = await request.app[SERVICES].logs.metering.find(
+        caller.organization_id,
+        after=query.after,
+        since=query.since,
+        workspaces=caller.client.workspaces,
+        limit=query.limit,
+    )
+    source = f"urn:gateway:organization:{caller.organization_id}"
+    events = [_usage_event(each, source) for each in found]
+    cursor = _sequence(found[-1].number if found else query.after)
+    if not accepts(request, CLOUD_EVENTS):
+        return json_response(UsageEventPage(events, cursor))
+    following = request.rel_url.update_query(after=cursor)
+    headers = {"Content-Type": CLOUD_EVENTS, "Link": f'<{following}>; rel="next"'}
+    return web.Response(body=msgspec.json.encode(events), headers=headers)
+
+
+def _usage_event(used: HourUsed, source: str) -> UsageEventView:
+    return UsageEventView(
+        id=str(used.id),
+        source=source,
+        subject="unknown" if used.client_id is None else str(used.client_id),
+        time=used.hour + timedelta(hours=1),
+        sequence=_sequence(used.number),
+        data=UsageHourView(
+            hour=used.hour,
+            client_id=None if used.client_id is None else str(used.client_id),
+            person_id=None if used.person_id is None else str(used.person_id),
+            workspace_name=used.workspace_name,
+            calls=used.succeeded + used.failed + used.unknown,
+            succeeded=used.succeeded,
+            failed=used.failed,
+            unknown=used.unknown,
+            writes=used.writes,
+        ),
+    )
+
+
+def _sequence(number: int) -> str:
+    """The number as CloudEvents order a `sequence`: as text."""
+    return f"{number:016}"
+
+
 async def list_audit(request: web.Request) -> AuditPage:
     """Who did what, when and with which outcome, the newest first. The audit log has no params and no bodies."""
     query, caller = read_query(request, AuditQuery), request[CALLER]
@@ -151,6 +217,7 @@ def entry_view(entry: StoredEntry, catalog: Catalog) -> AuditEntryView:
         took_ms=entry.took_ms,
         policies=list(entry.policies or ()),
         approval=None if entry.approval_id is None else _approval(entry.approval_id, entry.approvers),
+        effect=None if entry.effect is None else Effect(entry.effect),
     )
 
 
@@ -228,6 +295,18 @@ ROUTES: tuple[Route, ...] = (
         "Audit",
         query=UsageQuery,
         response=UsageView,
+        scope=Scope.READ,
+    ),
+    Route(
+        "GET",
+        "/api/v1/usage/events",
+        list_usage_events,
+        "Read usage for billing, as CloudEvents",
+        "Audit",
+        query=UsageEventQuery,
+        response=UsageEventPage,
+        media={200: (CLOUD_EVENTS,)},
+        sends={200: ("Link",)},
         scope=Scope.READ,
     ),
 )

@@ -8,10 +8,12 @@ from msgspec import Struct
 from pydantic import BaseModel
 
 from gateway.contract.answers import FileChunkView, SearchResultView
+from gateway.contract.gateway_state import UsageEventView
 from gateway.contract.kinds import AnthropicToolView, McpToolView, OpenAIToolView
 from gateway.contract.problems import OAuthErrorView, Problem
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.search_schema import search_components
+from gateway.web.bodies import CLOUD_EVENTS
 from gateway.web.openapi.errors import FORM_ERRORS, MEANINGS, error_responses, form_errors, problems, statuses_of
 from gateway.web.openapi.headers import header_parameters, response_headers
 from gateway.web.openapi.requests import path_parameters, query_parameters, request_body, search_condition
@@ -143,13 +145,16 @@ def _content(route: Route, status: int, schemas: dict[str, Schema]) -> dict[str,
         name = component_name(struct)
         content["application/json"] = {"schema": ref(name), "example": schemas[name]["examples"][0]}
     for media_type in route.media.get(status, ()):
-        content[media_type] = _media(media_type)
+        content[media_type] = _media(media_type, schemas)
     return {**content, **(problems(status) if status >= 400 else {})}
 
 
-def _media(media_type: str) -> dict[str, Any]:
+def _media(media_type: str, schemas: dict[str, Schema]) -> dict[str, Any]:
     if media_type in FILE_MEDIA:
         return {"schema": {"type": "string", "format": "binary"}}
+    if media_type == CLOUD_EVENTS:
+        name = component_name(UsageEventView)
+        return {"schema": {"type": "array", "items": ref(name)}, "example": [schemas[name]["examples"][0]]}
     if media_type == "application/json":
         return {"schema": {"type": "object", "additionalProperties": True}}
     example = _TEXT_EXAMPLES.get(media_type)
