@@ -13,6 +13,7 @@ from gateway.context_store.documents import cleaned, digest
 from gateway.context_store.entities import TIMEOUT, StoredEntity
 from gateway.context_store.layout import KEY_LENGTH, NUMBER_KEY, TEXT_KEYS
 from gateway.errors import NotFound
+from gateway.events.deliverer import MAX_RECORD, RecordsOfDeliveries
 from gateway.events.recording import add_record_events
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.pool import Connection, Database
@@ -55,11 +56,17 @@ MARK_SEEN = """
 """
 COUNT = "UPDATE context_entities SET records = records + $2 WHERE id = $1"
 
+# A document is null if it is larger than $5 bytes, or if those before it fill $6 bytes.
 DOCUMENTS = """
-    SELECT r.id, r.json_text AS document
-    FROM context_entities AS e JOIN context_records AS r ON r.entity_id = e.id
-    WHERE e.organization_id = $1 AND e.connector_id = $2 AND e.entity = $3 AND r.id = ANY ($4::text[])
-      AND r.deleted_at IS NULL
+    SELECT id, size > $5 AS is_large, CASE WHEN size <= $5 AND taken <= $6 THEN document END AS document
+    FROM (
+        SELECT r.id, r.json_text AS document, octet_length(r.json_text) AS size,
+               sum(octet_length(r.json_text)) FILTER (WHERE octet_length(r.json_text) <= $5) OVER (ORDER BY place)
+                   AS taken
+        FROM unnest($4::text[]) WITH ORDINALITY AS wanted (id, place)
+        JOIN context_entities AS e ON e.organization_id = $1 AND e.connector_id = $2 AND e.entity = $3
+        JOIN context_records AS r ON r.entity_id = e.id AND r.id = wanted.id AND r.deleted_at IS NULL
+    ) AS found
 """
 
 # Unknown ids get a tombstone too: a page that was read before the deletion must not restore them.
@@ -130,12 +137,15 @@ async def upsert(
 
 
 async def documents(
-    database: Database, organization_id: UUID, connector_id: UUID, entity: str, ids: Sequence[str]
-) -> Mapping[str, msgspec.Raw]:
-    """Id → the record of the copy."""
+    database: Database, organization_id: UUID, connector_id: UUID, entity: str, ids: Sequence[str], room: int
+) -> RecordsOfDeliveries:
+    """The records of the copy for deliveries, as many as have room in so many bytes."""
+    arguments = (organization_id, connector_id, entity, list(dict.fromkeys(ids)), MAX_RECORD, room)
     async with database.tenant(organization_id) as connection:
-        rows = await connection.fetch(DOCUMENTS, organization_id, connector_id, entity, list(ids), timeout=TIMEOUT)
-    return {row["id"]: msgspec.Raw(row["document"].encode()) for row in rows}
+        rows = await connection.fetch(DOCUMENTS, *arguments, timeout=TIMEOUT)
+    found = {row["id"]: msgspec.Raw(row["document"].encode()) for row in rows if row["document"] is not None}
+    later = {row["id"] for row in rows if row["document"] is None and not row["is_large"]}
+    return RecordsOfDeliveries(found, later)
 
 
 async def mark_deleted(

@@ -10,8 +10,9 @@ import asyncio
 import contextlib
 import logging
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from uuid import UUID
 
 import msgspec
@@ -46,6 +47,10 @@ _LEASE = 8.0
 RENEWAL = 2.5
 #: maximum events that a turn reads from the feed
 _WINDOW = 64
+#: bytes of the largest record in a delivery; an event of a larger one has none
+MAX_RECORD = 256 << 10
+#: bytes of all records that a turn has in memory; deliveries of further ones wait for the next turn
+_RECORDS = 512 << 10
 #: concurrent requests of a turn
 _CONCURRENCY = 8
 #: concurrent turns of a worker
@@ -61,8 +66,19 @@ _ENDED_INTERVAL = 30.0
 #: the error that the receiver of a subscription gets when it ends (SEP-3415)
 _TERMINATED = {"code": -32024, "message": "Forbidden", "data": {"reason": "access was revoked"}}
 
-#: organization, connector, entity, ids → the records that the copy has, by id
-ReadRecords = Callable[[UUID, UUID, UUID, str, Sequence[str]], Awaitable[Mapping[str, msgspec.Raw]]]
+#: connector, entity and id of a record
+_Place = tuple[UUID | None, str, str]
+
+
+class RecordsOfDeliveries(msgspec.Struct, frozen=True):
+    """Records that the copy has, by id, and the ids of those for which there was no room."""
+
+    found: Mapping[str, msgspec.Raw]
+    later: Collection[str]
+
+
+#: organization, client, connector, entity, ids, bytes → the records of at most `MAX_RECORD` bytes
+ReadRecords = Callable[[UUID, UUID, UUID, str, Sequence[str], int], Awaitable[RecordsOfDeliveries]]
 
 
 class Deliverer:
@@ -195,11 +211,12 @@ class Deliverer:
             pending = await self._store.pending(webhook)
             events, position, has_gap = await self._new_events(webhook, MAX_PENDING - len(pending))
             lanes = lanes_of(pending, events)
-            found = await self._records_of(webhook, lanes)
+            due = [lane for lane in lanes if is_due(lane, CLOCK.now())]
+            found, later = await self._records_of(webhook, due)
         turn = _Turn(self._sender, claimed, found, rules, ends_at, lanes)
         if has_gap and webhook.subscription_id is not None and not await turn.tell_gap(position):
             position = webhook.position  # the next turn finds the gap again
-        await turn.run([lane for lane in lanes if is_due(lane, CLOCK.now())])
+        await turn.run([list(takewhile(lambda each: _place_of(each.event) not in later, lane)) for lane in due])
         stored = {delivery.event.id for delivery in pending}
         result = turn_result(
             webhook,
@@ -236,22 +253,25 @@ class Deliverer:
 
     async def _records_of(
         self, webhook: Webhook, lanes: Sequence[Sequence[Delivery]]
-    ) -> Mapping[tuple[UUID | None, str, str], msgspec.Raw]:
-        """The current records of the copy for these deliveries, if the webhook includes records."""
-        if not webhook.include_record:
-            return {}
+    ) -> tuple[Mapping[_Place, msgspec.Raw], Collection[_Place]]:
+        """The current records of the copy for these deliveries, if the webhook includes records.
+
+        The deliveries of the places in the second value wait until there is room for their records.
+        """
         wanted: dict[tuple[UUID, str], list[str]] = {}
-        for lane in lanes:
-            for event in (delivery.event for delivery in lane if "record_id" in delivery.event.data):
+        for event in (delivery.event for lane in lanes for delivery in lane if webhook.include_record):
+            if "record_id" in event.data:
                 assert event.connector_id is not None
                 wanted.setdefault((event.connector_id, event.data["entity"]), []).append(event.data["record_id"])
-        return {
-            (connector_id, entity, record_id): record
-            for (connector_id, entity), ids in wanted.items()
-            for record_id, record in (
-                await self._read_records(webhook.organization_id, webhook.client_id, connector_id, entity, ids)
-            ).items()
-        }
+        records: dict[_Place, msgspec.Raw] = {}
+        later: set[_Place] = set()
+        room = _RECORDS
+        for (connector_id, entity), ids in wanted.items():
+            read = await self._read_records(webhook.organization_id, webhook.client_id, connector_id, entity, ids, room)
+            records |= {(connector_id, entity, record_id): record for record_id, record in read.found.items()}
+            later |= {(connector_id, entity, record_id) for record_id in read.later}
+            room -= sum(map(len, map(bytes, read.found.values())))
+        return records, later
 
 
 class _Turn:
@@ -261,7 +281,7 @@ class _Turn:
         self,
         sender: Sender,
         claimed: ClaimedWebhook,
-        records: Mapping[tuple[UUID | None, str, str], msgspec.Raw],
+        records: Mapping[_Place, msgspec.Raw],
         rules: DeliveryRules,
         ends_at: float,
         lanes: Sequence[Sequence[Delivery]],
@@ -328,9 +348,12 @@ class _Turn:
         return attempt.is_success
 
     def _with_record(self, event: Event) -> Event:
-        place = (event.connector_id, event.data.get("entity", ""), event.data.get("record_id", ""))
-        record = self._records.get(place)
+        record = self._records.get(_place_of(event))
         return event if record is None else msgspec.structs.replace(event, data={**event.data, "record": record})
+
+
+def _place_of(event: Event) -> _Place:
+    return event.connector_id, event.data.get("entity", ""), event.data.get("record_id", "")
 
 
 async def _send_control(sender: Sender, claimed: ClaimedWebhook, message: tuple[str, bytes]) -> DeliveryAttempt:

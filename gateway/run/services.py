@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 import asyncpg
-import msgspec
 
 from gateway.access.identity.store import IdentityStore
 from gateway.access.services import (
@@ -29,6 +28,7 @@ from gateway.context_store.records import documents
 from gateway.context_store.services import CopyServices, copy_of
 from gateway.context_store.sync.schedule import Intervals
 from gateway.errors import Unavailable
+from gateway.events.deliverer import RecordsOfDeliveries
 from gateway.events.services import EventServices, open_events
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.aio.remembered import Remembered
@@ -155,14 +155,14 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
         return await copy.synchronization.begin(connector, client_id)  # opened below, and called by requests only
 
     async def read_records(
-        organization_id: UUID, client_id: UUID, connector_id: UUID, entity: str, ids: Sequence[str]
-    ) -> Mapping[str, msgspec.Raw]:
+        organization_id: UUID, client_id: UUID, connector_id: UUID, entity: str, ids: Sequence[str], room: int
+    ) -> RecordsOfDeliveries:
         redact = await operations.reading.records_redaction(organization_id, client_id, connector_id, entity)
         if redact is None:
-            return {}
-        found = await documents(database, organization_id, connector_id, entity, ids)
-        records = await selected_records(list(found.values()), FieldSelection(redact=redact))
-        return dict(zip(found, records, strict=True))
+            return RecordsOfDeliveries({}, ())
+        read = await documents(database, organization_id, connector_id, entity, ids, room)
+        records = await selected_records(list(read.found.values()), FieldSelection(redact=redact))
+        return RecordsOfDeliveries(dict(zip(read.found, records, strict=True)), read.later)
 
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(_pool(settings))

@@ -32,7 +32,7 @@ from gateway.context_store.layout import Layout
 from gateway.contract.events import EventType, NewWebhook
 from gateway.contract.jobs import JobStatus
 from gateway.embedded.postgres import EmbeddedPostgres
-from gateway.events.deliverer import Deliverer
+from gateway.events.deliverer import Deliverer, RecordsOfDeliveries
 from gateway.events.feed import Feed
 from gateway.events.model import EventFilter, event_types
 from gateway.events.recording import add_record_events
@@ -191,8 +191,8 @@ async def _delivering(opened: Bench, receiver: Receiver) -> AsyncIterator[Webhoo
     await opened.owner.execute("TRUNCATE webhooks CASCADE")
     async with Transport(EgressPolicy.of([URL(receiver.url), URL("http://127.0.0.1:1")]), idle=15) as transport:
 
-        async def no_records(*_: object) -> dict[str, msgspec.Raw]:
-            return {}
+        async def no_records(*_: object) -> RecordsOfDeliveries:
+            return RecordsOfDeliveries({}, ())
 
         deliverer = Deliverer(
             store=store,

@@ -552,6 +552,34 @@ async def test_a_delivery_may_hold_the_record_as_the_copy_has_it(
     }  # fmt: skip
 
 
+async def test_a_large_record_is_left_out_and_a_turn_has_few_records_in_memory(
+    receiver, subscribed, deliverer, working, database, sql, organization_id
+):
+    workspace, connector = uuid4(), uuid4()
+    await sql("INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $2, 'acme')", workspace, organization_id)
+    await sql(
+        "INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status) "
+        "VALUES ($1, $2, $3, 'support-desk', 'c', 'active')", connector, organization_id, workspace,
+    )  # fmt: skip
+    await subscribed("/", "record.*", include_record=True)
+    sizes = [300, *[100] * 12]
+    async with database.tenant(organization_id) as connection:
+        entity = await register(connection, connector, organization_id, "tickets", Layout())
+        records = [(str(number), b'{"text":"%s"}' % (b"x" * (kib << 10))) for number, kib in enumerate(sizes)]
+        await upsert(connection, entity, records)
+    once = deliverer("once")
+    await once.deliver()
+    (turn,) = once._turns
+    await turn
+    in_one_turn = len(receiver.received["/"])
+    async with working():
+        await soon(lambda: len(receiver.received["/"]) == len(sizes))
+
+    lengths = {event["data"]["record_id"]: len(event["data"].get("record", "")) for event in receiver.received["/"]}
+    assert in_one_turn == 1 + 512 // 101
+    assert lengths == {"0": 0, **dict.fromkeys(map(str, range(1, 13)), 1)}
+
+
 async def test_a_dead_receiver_s_backlog_stays_in_the_feed(receiver, subscribed, working, changed, sql):
     webhook = await subscribed()
     receiver.answers["/"] = lambda _: 500

@@ -82,7 +82,9 @@ class ExecuteBody(Body):
     exclude_fields: list[Text] | None = Field(None, max_length=MAX_FIELDS, description="dotted paths to leave out")
     skip_truncation: bool | None = Field(None, description="false shortens long texts; by default they are complete")
     intent: Text | None = Field(None, description="the caller's reason, for the audit log")
-    labels: Labels | None = Field(None, description="labels of the job, if the call becomes one")
+    labels: Labels | None = Field(
+        None, description="labels of the job, if the call becomes one: at most 50, of 4000 characters together"
+    )
     output: OutputBody | None = Field(
         None, description="of a list or search: a job collects all pages into a file, which is its result"
     )

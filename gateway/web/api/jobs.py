@@ -7,7 +7,7 @@ from uuid import UUID
 
 import msgspec
 from aiohttp import web
-from pydantic import BeforeValidator, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from gateway.access.identity.model import Caller, Scope
 from gateway.contract.answers import Answer
@@ -61,8 +61,8 @@ _NULL_RESULT = b'{"status":"success","result":null'
 
 
 Text = Annotated[str, StringConstraints(max_length=2000, pattern=r"^[^\x00]*$")]
-#: maximum labels of a job
-_MAX_LABELS = 50
+#: maximum labels of a job, and maximum characters of them all with their names
+_MAX_LABELS, _LABELS_LENGTH = 50, 4000
 
 
 def _first_labels(labels: Any) -> Any:
@@ -70,7 +70,16 @@ def _first_labels(labels: Any) -> Any:
     return dict(islice(labels.items(), _MAX_LABELS + 1)) if isinstance(labels, dict) else labels
 
 
-Labels = Annotated[dict[Text, Text], Field(max_length=_MAX_LABELS), BeforeValidator(_first_labels)]
+def _short_labels(labels: dict[str, str]) -> dict[str, str]:
+    """Refuse long labels, because every page of jobs and every event of a job's end has them."""
+    if sum(len(name) + len(text) for name, text in labels.items()) > _LABELS_LENGTH:
+        raise ValueError(f"the labels have more than {_LABELS_LENGTH} characters together")
+    return labels
+
+
+Labels = Annotated[
+    dict[Text, Text], Field(max_length=_MAX_LABELS), BeforeValidator(_first_labels), AfterValidator(_short_labels)
+]
 
 
 class JobQuery(QueryString):
