@@ -34,6 +34,7 @@ from gateway.errors import (
     UpstreamNotFound,
     UpstreamRejected,
 )
+from gateway.foundation.aio.turns import mapped
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.sunsets import described_sunset
@@ -207,7 +208,7 @@ class ConnectorService:
             with_personal=with_personal,
         )
         page, next_cursor = page_of(records, limit)
-        return ConnectorPage([connector_view(record, self._catalog) for record in page], next_cursor)
+        return ConnectorPage(await mapped(lambda record: connector_view(record, self._catalog), page), next_cursor)
 
     async def latest_of_each_kind(self, caller: Caller, limit: int) -> Sequence[Connector]:
         """The latest connectors of each kind, at most `limit` of one kind, in the order of their creation."""

@@ -27,6 +27,7 @@ from gateway.connectors.model import (
 from gateway.contract.connectors import ConnectorSelection, ConnectorSettings, ConnectorStatus
 from gateway.errors import NotFound
 from gateway.foundation.aio.batching import Batcher
+from gateway.foundation.aio.turns import mapped
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import OWNED_CONNECTORS, Where
 from gateway.foundation.vault.vault import Binding, Vault
@@ -304,7 +305,7 @@ class ConnectorStore:
         find = _LIST.format(conditions=where.text, limit=where.argument(limit))
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(find, *where.arguments)
-        return [record_in(row) for row in rows]
+        return await mapped(record_in, rows)
 
     async def latest_of_each_kind(
         self,

@@ -23,7 +23,12 @@ def page_of(
 ) -> tuple[Sequence[T], str | None]:
     """The page and the cursor of the next one; `found` has one item more than `limit` if there is a next page."""
     page = found[:limit]
-    return page, _cursor_of(position(page[-1])) if len(found) > len(page) else None
+    return page, cursor_after(page, position) if len(found) > len(page) else None
+
+
+def cursor_after(page: Sequence[T], position: Callable[[T], tuple[Any, UUID]] = _TIME_AND_ID) -> str:
+    """The cursor of the page after this one."""
+    return _cursor_of(position(page[-1]))
 
 
 def _cursor_of(position: tuple[Any, UUID]) -> str:

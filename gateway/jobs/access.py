@@ -61,17 +61,21 @@ class JobAccess:
         await self._identity.require_unrevoked(caller.client)
         return job
 
-    async def find(
+    async def latest(self, caller: Caller, filter_: JobFilter, limit: int) -> Sequence[JobSummary]:
+        """The newest jobs that match, as many as a page has."""
+        return (await self.page(caller, filter_, None, limit))[0]
+
+    async def page(
         self, caller: Caller, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
-    ) -> Sequence[JobSummary]:
-        """Jobs that match, newest first."""
+    ) -> tuple[Sequence[JobSummary], bool]:
+        """Jobs that match, newest first, and whether more follow: a page may have fewer than `limit`."""
         narrowed = replace(
             filter_,
             workspaces=caller.client.workspaces,
             person_id=caller.person_id,
             session_id=None if caller.session is None else caller.session.id,
         )
-        return await self._store.find(caller.organization_id, narrowed, before, limit)
+        return await self._store.page(caller.organization_id, narrowed, before, limit)
 
     async def ended(self, caller: Caller, since: datetime) -> EndedJobs:
         """The jobs created since then that failed or are unknown."""

@@ -14,7 +14,9 @@ from gateway.contract.kinds import Effect
 from gateway.errors import GatewayError, IdempotencyMismatch, NotFound, ResultExpired, Unavailable, with_unknown_outcome
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.aio.turns import mapped
 from gateway.foundation.db.batch_writer import rows_of
+from gateway.foundation.db.page_bytes import page_of_rows
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import OWNED, Where
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
@@ -81,6 +83,8 @@ _GET = f"""
       AND EXISTS (SELECT FROM organizations WHERE organizations.id = $1 AND disabled_at IS NULL)
 """
 _NEWEST = f"SELECT {SUMMARY_COLUMNS} FROM jobs WHERE {{conditions}} ORDER BY created_at DESC, id DESC LIMIT {{limit}}"
+#: columns whose values may be large
+_WIDE = ("labels", "message", "error")
 # The newest jobs of each status, from an index in their order, then the newest of those. The statuses are literals, so
 # that PostgreSQL's planner knows which are rare.
 _NEWEST_OF_ALL = "SELECT * FROM ({each}) AS jobs ORDER BY created_at DESC, id DESC LIMIT {limit}"
@@ -281,10 +285,10 @@ class JobStore:
             raise NotFound("there is no such job")
         return summary_of(row)
 
-    async def find(
+    async def page(
         self, organization_id: UUID, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
-    ) -> Sequence[JobSummary]:
-        """Jobs that match, newest first."""
+    ) -> tuple[Sequence[JobSummary], bool]:
+        """Jobs that match, newest first, as many as a page has, and whether more follow."""
         where = Where()
         where.add("organization_id = {} AND NOT is_inline", organization_id)
         where.require(OWNED, filter_.person_id)
@@ -296,10 +300,10 @@ class JobStore:
         where.add("created_at >= {}", filter_.created_after)
         where.add("created_at < {}", filter_.created_before)
         where.add("(created_at, id) < ({}, {})", *(before or (None, None)))
-        find = _newest(where.text, filter_.statuses, where.argument(limit))
+        find = _newest(where.text, filter_.statuses, where.argument(limit + 1))
         async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(find, *where.arguments)
-        return [summary_of(row) for row in rows]
+            rows, has_more = await page_of_rows(connection, find, where.arguments, _WIDE, limit)
+        return await mapped(summary_of, rows), has_more
 
     async def ended(
         self, organization_id: UUID, workspaces: Collection[str] | None, since: datetime, limit: int

@@ -45,7 +45,7 @@ async def _workspaces(app: web.Application, caller: Caller, _: str) -> Iterable[
 
 async def _jobs(app: web.Application, caller: Caller, text: str) -> Iterable[_Named]:
     """The newest jobs whose ids begin with the text, because jobs have no names."""
-    jobs = await app[SERVICES].jobs.access.find(caller, JobFilter(), None, _COMPARED) if len(text) >= _SHORT_ID else ()
+    jobs = await app[SERVICES].jobs.access.latest(caller, JobFilter(), _COMPARED) if len(text) >= _SHORT_ID else ()
     return (_Named(each.id, (text,)) for each in jobs if str(each.id).startswith(text.lower()))
 
 

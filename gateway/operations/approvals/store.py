@@ -37,8 +37,9 @@ _LATEST = f"""
     SELECT {_COLUMNS} {_FROM} WHERE approvals.organization_id = $1 AND job_id = $2
     ORDER BY approvals.created_at DESC LIMIT 1
 """
+# A list has no documents, each of which may be large.
 _FIND = f"""
-    SELECT {_COLUMNS} {_FROM} WHERE {{conditions}}
+    SELECT {_COLUMNS.replace(" document,", " NULL AS document,")} {_FROM} WHERE {{conditions}}
     ORDER BY approvals.created_at DESC, approvals.id DESC LIMIT {{limit}}
 """
 # Under the job's lease, in the transaction that inserts the approval.
@@ -199,7 +200,7 @@ class ApprovalStore:
         before: tuple[datetime, UUID] | None,
         limit: int,
     ) -> Sequence[ApprovalRow]:
-        """Approvals that match, the newest first."""
+        """Approvals that match, the newest first, without their requests and changes."""
         where = Where()
         where.add("approvals.organization_id = {}", organization_id)
         where.add("approvals.status = {}", None if status is None else status.value)
@@ -258,8 +259,10 @@ class ApprovalStore:
         return len(rows)
 
     def _row(self, row: Any) -> ApprovalRow:
-        key = JobKey(row["organization_id"], row["job_id"], row["key_id"], row["wrapped_key"])
-        document = msgspec.json.decode(self._sealing.open(key, _FIELD, row["document"]), type=_Document)
+        document = _Document([], [])
+        if row["document"] is not None:
+            key = JobKey(row["organization_id"], row["job_id"], row["key_id"], row["wrapped_key"])
+            document = msgspec.json.decode(self._sealing.open(key, _FIELD, row["document"]), type=_Document)
         names = set(ApprovalRow.__struct_fields__) - {"rules", "changes", "requests", "status", "session"}
         return ApprovalRow(
             rules=msgspec.json.decode(row["rules"], type=list[ApprovalRule]),

@@ -11,7 +11,7 @@ from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorRecord
-from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.cursors import cursor_after, read_time_cursor
 from gateway.contract.kinds import Effect
 from gateway.contract.schedules import ScheduleDefinition, SchedulePage, ScheduleView
 from gateway.errors import ConnectorNotReady, FieldError, InvalidParams
@@ -84,9 +84,9 @@ class ScheduleService:
         that the gateway did not issue.
         """
         after = read_time_cursor(cursor)
-        found = await self.store.find(caller, after, limit + 1, connector_id, client_id)
-        page, next_cursor = page_of(found, limit)
-        return SchedulePage(await mapped(lambda schedule: schedule.view, page), next_cursor)
+        page, has_more = await self.store.page(caller, after, limit, connector_id, client_id)
+        views = await mapped(lambda schedule: schedule.view, page)
+        return SchedulePage(views, cursor_after(page) if has_more else None)
 
     async def change(self, caller: Caller, schedule_id: UUID, change: Mapping[str, Any]) -> ScheduleView:
         """Change members of the definition; from now on the schedule runs for the caller's client.

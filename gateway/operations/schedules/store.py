@@ -12,6 +12,8 @@ from gateway.access.identity.model import Caller
 from gateway.contract.exports import FileFormat, OutputView
 from gateway.contract.schedules import CatchUp, Overlap, ScheduleDefinition
 from gateway.errors import Conflict, NotFound
+from gateway.foundation.aio.turns import mapped
+from gateway.foundation.db.page_bytes import page_of_rows
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import Where
 from gateway.foundation.vault.vault import Sealed, Vault
@@ -56,6 +58,8 @@ _UPDATE = """
 _GET = f"SELECT {_COLUMNS} {_FROM} WHERE {_SEES} AND schedules.id = $4"
 _LOCKED = f"{_GET} FOR NO KEY UPDATE OF schedules"
 _LIST = f"SELECT {_COLUMNS} {_FROM} WHERE"
+#: columns whose values may be large
+_WIDE = ("sealed", "selection", "labels")
 _DELETE = f"DELETE FROM schedules WHERE {_SEES} AND id = $4 RETURNING id"
 _ADD_RUN = f"""
     UPDATE schedules SET job_ids = (ARRAY[$3::uuid] || job_ids)[1:{REMEMBERED_RUNS}], last_run_at = now()
@@ -124,15 +128,15 @@ class ScheduleStore:
         async with self._database.tenant(caller.organization_id) as connection:
             return self._found(await connection.fetchrow(_GET, *_seen_by(caller), schedule_id))
 
-    async def find(
+    async def page(
         self,
         caller: Caller,
         after: tuple[datetime, UUID] | None,
         limit: int,
         connector_id: UUID | None = None,
         client_id: UUID | None = None,
-    ) -> Sequence[Schedule]:
-        """Schedules, oldest first."""
+    ) -> tuple[Sequence[Schedule], bool]:
+        """Schedules, oldest first, as many as a page has, and whether more follow."""
         where = Where()
         where.add("schedules.organization_id = {}", caller.organization_id)
         where.add("schedules.workspace_name = ANY ({}::text[])", caller.client.workspaces)
@@ -142,10 +146,9 @@ class ScheduleStore:
         where.add("(schedules.created_at, schedules.id) > ({}, {})", *(after or (None, None)))
         order = "ORDER BY schedules.created_at, schedules.id"
         async with self._database.tenant(caller.organization_id) as connection:
-            rows = await connection.fetch(
-                f"{_LIST} {where.text} {order} LIMIT {where.argument(limit)}", *where.arguments
-            )
-        return [self._schedule(row) for row in rows]
+            query = f"{_LIST} {where.text} {order} LIMIT {where.argument(limit + 1)}"
+            rows, has_more = await page_of_rows(connection, query, where.arguments, _WIDE, limit)
+        return await mapped(self._schedule, rows), has_more
 
     @asynccontextmanager
     async def locked(self, caller: Caller, schedule_id: UUID) -> AsyncIterator[tuple[Connection, Schedule]]:

@@ -12,11 +12,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from gateway.access.identity.model import Caller, Scope
 from gateway.contract.answers import Answer
 from gateway.contract.approvals import JobApprovalView
-from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.cursors import cursor_after, read_time_cursor
 from gateway.contract.jobs import AcceptedJobView, JobPage, JobStatus, JobView
 from gateway.contract.policies import Surface
 from gateway.contract.problems import JobErrorView
 from gateway.errors import Unauthorized
+from gateway.foundation.aio.turns import mapped
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
 from gateway.jobs.model import JobFilter, JobSummary, approval_url, url_of
@@ -213,9 +214,9 @@ async def list_jobs(request: web.Request) -> JobPage:
         created_before=query.created_before,
     )
     before = read_time_cursor(query.cursor)
-    jobs = await request.app[SERVICES].jobs.access.find(caller, job_filter, before, query.limit + 1)
-    page, next_cursor = page_of(jobs, query.limit)
-    return JobPage([job_view(request, job) for job in page], next_cursor)
+    page, has_more = await request.app[SERVICES].jobs.access.page(caller, job_filter, before, query.limit)
+    views = await mapped(lambda job: job_view(request, job), page)
+    return JobPage(views, cursor_after(page) if has_more else None)
 
 
 async def get_job(request: web.Request) -> web.Response:

@@ -146,7 +146,7 @@ async def _shown(
         RequestSelection(connector_id=connector_id, person_id=request[CALLER].person_id),
         limit=_RECENT,
     )
-    jobs = await services.jobs.access.find(request[CALLER], JobFilter(connector_id=connector_id), None, _RECENT)
+    jobs = await services.jobs.access.latest(request[CALLER], JobFilter(connector_id=connector_id), _RECENT)
     freshness = await services.copy.synchronization.freshness(organization_id, connector_id, connector.kind)
     return console_page(
         request,

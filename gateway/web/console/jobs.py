@@ -12,7 +12,7 @@ from aiohttp import web
 from gateway.access.audit.log import EntryFilter
 from gateway.access.identity.model import Scope, id_of
 from gateway.contract.connectors import Connector
-from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.cursors import cursor_after, read_time_cursor
 from gateway.contract.gateway_state import RequestSelection
 from gateway.contract.jobs import JobStatus
 from gateway.contract.policies import Surface
@@ -51,8 +51,8 @@ async def list_jobs(request: web.Request) -> web.Response:
         entity=chosen["entity"] or None,
     )
     before = read_time_cursor(request.query.get("cursor"))
-    jobs = await request.app[SERVICES].jobs.access.find(request[CALLER], job_filter, before, _LIMIT + 1)
-    page, cursor = page_of(jobs, _LIMIT)
+    page, has_more = await request.app[SERVICES].jobs.access.page(request[CALLER], job_filter, before, _LIMIT)
+    cursor = cursor_after(page) if has_more else None
     records = await connectors_to_choose(request, job_filter.connector_id)
     return console_page(
         request,

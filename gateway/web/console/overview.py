@@ -67,9 +67,9 @@ async def overview(request: web.Request) -> web.Response:
     back, step = _SPANS.get(span, _SPANS["hour"])
     usage = await services.logs.audit.usage(caller.organization_id, CLOCK.now() - back, step, caller.client.workspaces)
     in_progress = await read_work_in_progress(services.database, caller.organization_id, caller.client.workspaces)
-    recent = await services.jobs.access.find(caller, JobFilter(), None, _RECENT)
-    failed = await services.jobs.access.find(
-        caller, JobFilter(statuses=["failed", "unknown"], created_after=CLOCK.now() - back), None, _RECENT
+    recent = await services.jobs.access.latest(caller, JobFilter(), _RECENT)
+    failed = await services.jobs.access.latest(
+        caller, JobFilter(statuses=["failed", "unknown"], created_after=CLOCK.now() - back), _RECENT
     )
     requests = await services.logs.requests.find(
         caller.organization_id,

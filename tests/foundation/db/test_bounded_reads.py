@@ -13,6 +13,7 @@ import pytest
 from gateway.access.audit.log import Audit, EntryFilter
 from gateway.access.identity.store import IdentityStore
 from gateway.connectors.store import ConnectorStore
+from gateway.foundation.db.page_bytes import PAGE_BYTES, page_of_rows
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.vault.vault import Vault
 from gateway.jobs.model import MAX_COUNTED, JobFilter
@@ -135,7 +136,7 @@ async def test_a_later_page_of_the_audit_log(plans: Plans, organization_id: UUID
     ],
 )
 async def test_a_page_of_jobs(plans: Plans, organization_id: UUID, job_filter: JobFilter):
-    await JobStore(plans, 60, UNSEALED).find(organization_id, job_filter, None, 100)
+    await JobStore(plans, 60, UNSEALED).page(organization_id, job_filter, None, 100)
 
     assert max(plans.rows_read) <= MAX_READ
 
@@ -187,3 +188,23 @@ async def test_the_connectors_of_each_kind(plans: Plans, organization_id: UUID):
     async with plans.tenant(organization_id) as connection:
         (latest,) = await connection.fetch(created, organization_id)
         assert max(record.created_at for record in found) == latest["max"]
+
+
+async def test_a_page_ends_at_a_number_of_bytes_and_has_a_row_at_least(database: Database):
+    sizes = [PAGE_BYTES // 2, 10, 10, 10, 2 * PAGE_BYTES, 10]
+    query = """
+        SELECT number, repeat('x', size) AS text
+        FROM unnest($1::integer[]) WITH ORDINALITY AS row (size, number) WHERE number > $2 ORDER BY number LIMIT $3
+    """
+    pages, after, has_more = [], 0, True
+    async with database.system() as connection:
+        while has_more:
+            page, has_more = await page_of_rows(connection, query, [sizes, after, 4], ["text"], 3)
+            pages.append([row["number"] for row in page])
+            after = pages[-1][-1]
+        alone, _ = await page_of_rows(connection, query, [sizes[4:], 0, 2], ["text"], 1)
+        nothing = await page_of_rows(connection, query, [[], 0, 2], ["text"], 1)
+
+    assert pages == [[1, 2, 3], [4, 5], [6]]
+    assert [set(row) for row in alone] == [{"number", "text"}]
+    assert nothing == ([], False)
