@@ -205,6 +205,12 @@ class Settings(BaseSettings):
         description="Memory in bytes for the request bodies that one front end reads at a time, shared like "
         "GATEWAY_MAX_REQUESTS; requests beyond it get 503.",
     )
+    max_answers_bytes: int = Field(
+        128 << 20,
+        ge=1,
+        description="Memory in bytes for the responses of more than 64 KiB that callers of one front end have not yet "
+        "read, shared like GATEWAY_MAX_REQUESTS; reads beyond it get 503.",
+    )
     max_connections: int = Field(
         10_000, ge=1, description="Maximum number of connections to one front end; further connections are closed."
     )

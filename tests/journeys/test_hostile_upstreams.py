@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import aiohttp
+import asyncpg
 import psutil
 import pytest
 
@@ -211,6 +212,7 @@ class Front:
     client_id: str
     client_secret: str
     pid: int
+    database_url: str
 
 
 @pytest.fixture(scope="module")
@@ -236,7 +238,7 @@ async def front(
         }
         async with brought_up(folder, environment) as ready:
             pid = ready["pids"]["gateway"][0]
-            yield Front(ready["base_url"], ready["client_id"], ready["client_secret"], pid)
+            yield Front(ready["base_url"], ready["client_id"], ready["client_secret"], pid, url_of(postgres_url, name))
 
 
 @pytest.fixture
@@ -491,6 +493,102 @@ async def test_large_bodies_at_once_take_the_memory_of_one_organizations_share_a
     assert (process.memory_info().rss - first) / MIB <= 2 * GROWTH
 
 
+#: MiB by which a front end may grow while callers of one organization read nothing: its share of
+#: GATEWAY_MAX_ANSWERS_BYTES, and what the answers take that are being made
+UNREAD = 64 + GROWTH
+#: bytes of an answer of which 100 take little
+SMALL_ANSWER = 64 << 10
+READS = [route for route in ROUTES if route.method == "GET"]
+
+
+async def test_answers_of_calls_that_are_not_read_take_the_memory_of_one_organizations_share(
+    front: Front, caller: Api, connector: ConnectorApi, hostile: Hostile
+):
+    """The kernel has room for a part of each; without the share they would take 300 MiB."""
+    hostile.scripts["large"] = says(framed(b'{"a": "' + b"x" * (16 * MIB) + b'"}', JSON))
+    process, token = psutil.Process(front.pid), f"Authorization: {caller.headers['Authorization']}"
+    call = json.dumps({"entity": "things", "action": "read_slowly", "params": {"case": "large"}}).encode()
+    request = _request("POST", f"{connector.path}/execute", token, JSON, "Prefer: wait=100", body=call)
+    await _length(front, request)  # load what is loaded at the first call
+    first = process.memory_info().rss
+
+    opened = await asyncio.gather(*(_head(front, request) for _ in range(20)))
+    grown = (process.memory_info().rss - first) / MIB
+    for _, writer in opened:
+        writer.transport.abort()
+    await eventually(lambda: _is_served(caller))
+
+    assert {head.split()[1] for head, _ in opened} == {b"200", b"503"}
+    assert grown <= UNREAD
+
+
+async def test_answers_that_are_not_read_take_bounded_memory_and_give_it_back(
+    front: Front, caller: Api, connector: ConnectorApi
+):
+    """Each endpoint with a large answer, with 100 callers that read nothing, and rows that are as large as can be."""
+    await _fill(front, connector)
+    process, token = psutil.Process(front.pid), f"Authorization: {caller.headers['Authorization']}"
+    requests = {}
+    for route in READS:
+        has_limit = "limit" in getattr(route.query, "model_fields", {})
+        target = _path(route.path, connector) + "?limit=1000" * has_limit
+        if await _length(front, request := _request("GET", target, token)) > SMALL_ANSWER:
+            requests[route.path] = request
+    grown, first = {}, process.memory_info().rss
+    for name, request in requests.items():
+        before = peak = process.memory_info().rss
+        opened = await asyncio.gather(*(sent_all(front, request) for _ in range(100)))
+        for _ in range(20):
+            await asyncio.sleep(0.1)
+            peak = max(peak, process.memory_info().rss)
+        grown[name] = (peak - before) / MIB
+        for writer in opened:
+            writer.transport.abort()
+        await eventually(lambda: _is_served(caller))
+
+    assert {"/api/v1/jobs", "/api/v1/events", "/api/v1/tools"} <= set(grown)
+    assert {name: size for name, size in grown.items() if size > UNREAD} == {}
+    assert (process.memory_info().rss - first) / MIB <= 2 * UNREAD
+
+
+async def _length(front: Front, request: bytes) -> int:
+    """The length of an answer; of a stream, which has none, 0: it is written no faster than its reader reads."""
+    head, writer = await _head(front, request)
+    writer.transport.abort()
+    return int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0] or 0)
+
+
+async def _head(front: Front, request: bytes) -> tuple[bytes, asyncio.StreamWriter]:
+    """The head of an answer, of which no more is read."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", int(front.base_url.rpartition(":")[2]))
+    writer.write(request)
+    return await reader.readuntil(b"\r\n\r\n"), writer
+
+
+async def _fill(front: Front, connector: ConnectorApi) -> None:
+    """Rows that are as large as callers and applications can make them."""
+    error = json.dumps({"code": "upstream_error", "title": "t", "detail": "x" * (60 << 10)})
+    labels = json.dumps({"a" * 1000: "x" * 2000, "b": "x" * 900})
+    data = json.dumps({"job_id": connector.record["id"], "labels": json.loads(labels)})
+    owner = await asyncpg.connect(front.database_url)
+    organization = await owner.fetchval("SELECT organization_id FROM connectors WHERE id = $1", connector.record["id"])
+    await owner.execute(
+        "INSERT INTO jobs (id, organization_id, connector_id, task, effect, status, labels, error, params) "
+        "SELECT gen_random_uuid(), $1, $2, 'operation', 'read', 'failed', $3::jsonb, $4, '{}' "
+        "FROM generate_series(1, 1000)", organization, connector.record["id"], labels, error,
+    )  # fmt: skip
+    await owner.execute(
+        "INSERT INTO events (organization_id, type, connector_id, data) "
+        "SELECT $1, 'job.failed', $2, $3 FROM generate_series(1, 1000)", organization, connector.record["id"], data,
+    )  # fmt: skip
+    await owner.close()
+
+
+def _request(method: str, target: str, *lines: str, body: bytes = b"") -> bytes:
+    head = [f"{method} {target} HTTP/1.1", "Host: a", f"Content-Length: {len(body)}", *lines, "", ""]
+    return "\r\n".join(head).encode() + body
+
+
 def _path(path: str, connector: ConnectorApi) -> str:
     return re.sub(r"\{[^}]*\}", str(connector.record["id"]), path)
 
@@ -500,7 +598,7 @@ async def _is_served(caller: Api) -> bool:
 
 
 async def sent_all(front: Front, request: bytes) -> asyncio.StreamWriter:
-    """A connection on which as much of a request was sent as the gateway reads."""
+    """A connection on which as much of a request was sent as the gateway reads; it is aborted by the caller."""
     _, writer = await asyncio.open_connection("127.0.0.1", int(front.base_url.rpartition(":")[2]))
     writer.write(request)
     with suppress(ConnectionError, TimeoutError):

@@ -43,6 +43,22 @@ def test_a_released_slot_is_free_again():
     assert (slots.in_use, slots._held) == (0, {})
 
 
+def test_what_cannot_be_refused_takes_what_is_left_of_the_share_and_nothing_of_the_others():
+    slots = FairSlots(100, "test", "tests")
+
+    large = [slots.acquire_rest("a", 40) for _ in range(3)]
+    others = slots.acquire("b", 25)
+    with pytest.raises(Unavailable):
+        slots.require("a")
+    slots.require("c")
+
+    assert [slot.count for slot in large] == [40, 10, 0]
+    for slot in (*large, others):
+        slot.release()
+    slots.require("a")
+    assert (slots.in_use, slots._held) == (0, {})
+
+
 @pytest.fixture(scope="module")
 async def small(tmp_path_factory, database_url, redis_url):
     """A front end with few slots."""

@@ -66,9 +66,8 @@ class FairSlots:
     def acquire(self, holder: Hashable, count: int = 1) -> Slot:
         """Take slots for the holder until their `release`; raises Unavailable."""
         held = self._held.get(holder, 0)
-        free = self._total - (self.in_use - held)
         is_full = self.in_use + count > self._total
-        if is_full or held + count > max(1, free // 2):
+        if is_full or held + count > self._share(held):
             REFUSED.add(self._name)
             who = f"all {self._total} {self._unit}" if is_full else f"{held} of {self._total} {self._unit}"
             raise Unavailable(f"{who} for {self._what} are taken; try again in a moment", retry_after=self._retry_after)
@@ -76,9 +75,26 @@ class FairSlots:
         self.in_use += count
         return Slot(self, holder, count)
 
+    def acquire_rest(self, holder: Hashable, count: int) -> Slot:
+        """Take slots for what cannot be refused any more: so many, or those that are left of the holder's share."""
+        held = self._held.get(holder, 0)
+        taken = max(0, min(count, self._total - self.in_use, self._share(held) - held))
+        self._held[holder] = held + taken
+        self.in_use += taken
+        return Slot(self, holder, taken)
+
+    def require(self, holder: Hashable) -> None:
+        """Raise Unavailable if the holder's share is taken."""
+        if self._held and holder in self._held:
+            self.acquire(holder).release()
+
+    def _share(self, held: int) -> int:
+        """The slots of a holder of so many."""
+        return max(1, (self._total - (self.in_use - held)) // 2)
+
     def release(self, holder: Hashable, count: int = 1) -> None:
         self.in_use -= count
-        held = self._held.pop(holder) - count
+        held = self._held.pop(holder, 0) - count
         if held:
             self._held[holder] = held
 
@@ -101,6 +117,8 @@ class Limits:
         largest = _BODIES * settings.max_body_bytes, _NOTICES * settings.max_notice_bytes
         body_bytes = max(settings.max_bodies_bytes, *largest)
         self.bodies = FairSlots(body_bytes, "bodies", "request bodies", unit="bytes")
+        #: bytes of responses that their callers have not yet read, by organization
+        self.answers = FairSlots(settings.max_answers_bytes, "answers", "unread responses", unit="bytes")
         self.in_progress = 0
         self._admitted = 0
         #: requests in progress that use no processor, without those that wait for jobs and events
@@ -207,6 +225,8 @@ class LoadShedding:
 
 #: the memory that the request's body takes
 BODY_MEMORY = web.RequestKey("body_memory", Slot)
+#: the memory that the request's response takes until it is read
+ANSWER_MEMORY = web.RequestKey("answer_memory", Slot)
 #: the limits of requests
 LIMITS = web.AppKey("limits", Limits)
 #: refuses requests in an overload

@@ -21,7 +21,7 @@ from gateway.upstream.field_selection import FieldSelection
 from gateway.web.api.downloads import download
 from gateway.web.api.jobs import Labels, Text, accepted_response, chained
 from gateway.web.bodies import Body, CallHeaders, call_headers, envelope, path_id, read_body
-from gateway.web.keys import AUDIT, CALLER, ENDS_WITH_CALLER, LINK_BASE, REQUEST_ID, SERVICES
+from gateway.web.keys import AUDIT, CALLER, ENDS_WITH_CALLER, IS_REPEATABLE, LINK_BASE, REQUEST_ID, SERVICES
 from gateway.web.route import (
     ACCEPTED_HEADERS,
     CALL_ERRORS,
@@ -169,6 +169,7 @@ def _answered(
         if call.token_hash is not None:
             return chained(outcome.job, 0)
         return accepted_response(request, outcome.job, headers)
+    request[IS_REPEATABLE] = request[AUDIT].call_id is None
     if outcome.cache is not None:
         headers |= {"Age": str(int(outcome.age)), "Cache-Status": f"gateway; {outcome.cache}"}
     return envelope(request, id_text(call.connector_id), outcome.answer, outcome.took_ms, headers)

@@ -1,9 +1,9 @@
 """Operations: search by plain words, and definitions as tools of agent frameworks."""
 
-import asyncio
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from pydantic import Field
 from gateway.access.identity.model import Scope
 from gateway.contract.connectors import Connector
 from gateway.contract.kinds import Effect, MatchedConnectorView, OperationMatch, OperationMatches, ToolsView
+from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.find.descriptions import summary
 from gateway.kinds.find.entries import DEFAULT_LIMIT, OperationEntry, entry_of, passes
 from gateway.kinds.find.findings import Findings, Match
@@ -94,7 +95,7 @@ async def list_tools(request: web.Request) -> ToolsView:
     among = await _connectors(request, query.connector_id) if query.connector_id else None
     entries = _only(await _named(request, query.operations), _kind(services, query.kind), query.effect, among)
     offered = await services.operations.offers.among(request[CALLER], entries)
-    return await asyncio.to_thread(_tools, offered, query.format)
+    return await in_thread(partial(_tools, format_=query.format), offered)
 
 
 def _tools(entries: Iterable[OperationEntry], format_: str) -> ToolsView:

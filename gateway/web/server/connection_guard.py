@@ -20,7 +20,7 @@ from aiohttp.web_request import BaseRequest
 from aiohttp.web_server import Server
 
 from gateway.errors import GatewayError, HeadersTooLarge, InternalError, MalformedRequest, Unavailable
-from gateway.web.admission.load_shedding import LOAD_SHEDDING, LoadShedding
+from gateway.web.admission.load_shedding import ANSWER_MEMORY, LOAD_SHEDDING, LoadShedding
 from gateway.web.errors import problem_response
 from gateway.web.keys import ENDS_WITH_CALLER, STREAM
 from gateway.web.streaming import abort
@@ -195,6 +195,16 @@ class _GuardedProtocol(RequestHandler):
     def _close_unless_complete(self, body: StreamReader) -> None:
         if not body.is_eof():
             self.force_close()
+
+    async def finish_response(
+        self, request: BaseRequest, resp: web.StreamResponse, start_time: float | None
+    ) -> tuple[web.StreamResponse, bool]:
+        """Send the response, and give back its memory."""
+        try:
+            return await super().finish_response(request, resp, start_time)
+        finally:
+            if ANSWER_MEMORY in request:
+                request[ANSWER_MEMORY].release()
 
     def handle_error(
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None

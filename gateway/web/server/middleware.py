@@ -24,7 +24,7 @@ from gateway.errors import (
 )
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REQUEST_SECONDS, REQUESTS
-from gateway.web.admission.load_shedding import LIMITS, Limits, Slot
+from gateway.web.admission.load_shedding import ANSWER_MEMORY, LIMITS, Limits, Slot
 from gateway.web.bodies import UnknownId, json_response, release_memory
 from gateway.web.errors import code_of, from_http, problem_response
 from gateway.web.keys import (
@@ -33,6 +33,7 @@ from gateway.web.keys import (
     CALLER,
     ENDS_WITH_CALLER,
     IS_DRAINING,
+    IS_REPEATABLE,
     ORIGINS,
     RATE_HEADERS,
     REQUEST_ID,
@@ -54,6 +55,8 @@ bugs = logging.getLogger(__name__)
 #: headers of every request and response, as `istr`, because multidict lowercases a plain text at each look-up
 _REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organization-Id"), istr("X-Content-Type-Options")
 _WELL_KNOWN = "/.well-known/"
+#: bytes of a response whose memory is not counted; most have less
+_UNCOUNTED = 64 << 10
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: path variables, other than the connector's, that name the target of a change
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id", "person_session_id", "issuer_id")
@@ -82,6 +85,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
             except UnknownId as error:
                 raise await explained(request, error) from error
         response = json_response(answered) if isinstance(answered, Struct) else answered
+        _hold_answer(request, limits, caller, response)
     except SignInRequired:
         outcome = "sign_in_required"
         response = sign_in_response(request)
@@ -117,6 +121,16 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
             # Close the connection, so that the next request goes to a process that is not stopping.
             response.force_close()
     return response
+
+
+def _hold_answer(request: web.Request, limits: Limits, caller: Caller | None, response: web.StreamResponse) -> None:
+    """Count the memory of a large response until it is sent; raises Unavailable for a read of too many of them."""
+    body = response.body if isinstance(response, web.Response) else None
+    if not isinstance(body, bytes) or len(body) <= _UNCOUNTED:
+        return
+    may_refuse = request.get(IS_REPEATABLE) or request.get(ENDS_WITH_CALLER)
+    acquire = limits.answers.acquire if may_refuse else limits.answers.acquire_rest
+    request[ANSWER_MEMORY] = acquire(None if caller is None else caller.organization_id, len(body))
 
 
 async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:
@@ -178,6 +192,7 @@ async def _admit(request: web.Request, route: Route | None, limits: Limits) -> t
         request[RATE_HEADERS] = rates.headers
         if rates.refusal is not None:
             raise rates.refusal
+    limits.answers.require(caller.organization_id)
     return caller, limits.requests.acquire(caller.organization_id)
 
 
