@@ -115,11 +115,10 @@ class UpstreamSession:
     async def greet(self, path: str, *, timeout: float = 60) -> None:
         """Say hello to the MCP server at a path; raises what is wrong with it or with the credentials."""
         protocol = self.spec.mcp or VERSIONS[0]
-        request = mcp_sessions.message(URL(self.address + path, encoded=True), "server/discover", {}, protocol)
-        if protocol in HANDSHAKE_VERSIONS:
-            await mcp_sessions.begun(self.send(timeout), request, protocol)
-        else:
-            (await self.exchange(request, timeout=timeout)).succeeded()
+        method = "ping" if protocol in HANDSHAKE_VERSIONS else "server/discover"
+        await self.ask(
+            mcp_sessions.message(URL(self.address + path, encoded=True), method, {}, protocol), timeout=timeout
+        )
 
     async def ask(self, request: UpstreamRequest, *, timeout: float = 60) -> UpstreamResponse:
         """The response of an MCP server to a request that is no call of a tool; raises its error."""

@@ -101,6 +101,8 @@ class McpServer:
         match method:
             case "server/discover" if self.protocol not in HANDSHAKE_VERSIONS:
                 return _result(message["id"], {"serverInfo": self.info, "supportedVersions": [self.protocol]})
+            case "ping" if self.protocol in HANDSHAKE_VERSIONS:
+                return _result(message["id"], {})
             case "tools/list":
                 begin = int(params.get("cursor", 0))
                 end = begin + self.page

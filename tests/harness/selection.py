@@ -11,9 +11,9 @@ from gateway.foundation.aio.memory import collect_rarely, tune_gc
 TESTS = Path(__file__).parents[1]
 #: folders and files that take long, the longest first, so that none of them runs last
 SLOWEST = (
-    *("faults", "packaging", "journeys", "sdk", "embedded", "deploy", "cli", "http", "sandbox", "audit"),
-    *("oauth_server", "operation_search", "test_in_process.py", "identity", "workers", "kinds", "test_names.py"),
-    *("oauth_client", "jobs", "test_layout.py"),
+    *("journeys/test_openapi.py", "context_store/test_rude_copies.py", "faults", "packaging", "journeys", "sdk"),
+    *("sandbox/test_spec_alone.py", "embedded", "deploy", "cli", "sandbox", "web", "context_store", "kinds/find"),
+    *("test_in_process.py", "workers", "test_names.py", "test_layout.py", "jobs"),
 )
 #: folders whose tests start processes themselves
 _STARTING = {"faults", "packaging", "journeys", "sdk", "embedded", "deploy"}
@@ -49,8 +49,9 @@ def _folder(item: pytest.Item) -> str:
 
 
 def _place(item: pytest.Item) -> int:
-    folder = _folder(item)
-    return SLOWEST.index(folder) if folder in SLOWEST else len(SLOWEST)
+    path = item.path.relative_to(TESTS).as_posix()
+    places = (place for place, slow in enumerate(SLOWEST) if path == slow or path.startswith(f"{slow}/"))
+    return next(places, len(SLOWEST))
 
 
 @pytest.hookimpl(tryfirst=True)

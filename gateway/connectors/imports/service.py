@@ -23,6 +23,9 @@ from gateway.upstream.upstreams import Upstreams
 
 log = logging.getLogger(__name__)
 
+#: the type of a request for a connector to an MCP server, which is no kind
+MCP = "mcp"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Review:
@@ -143,7 +146,7 @@ class Imports:
         return made.document, made.report
 
     def _require_free(self, name: str) -> None:
-        if self._catalog.is_of_folder(name):
+        if self._catalog.is_of_folder(name) or name == MCP:
             raise InvalidParams(f"{name} is a kind of this gateway already; choose another name")
 
     async def _mapped_server(self, address: McpAddress) -> tuple[Mapping[str, Any], str]:

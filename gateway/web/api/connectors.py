@@ -8,6 +8,7 @@ from msgspec.structs import asdict
 from pydantic import Field, StringConstraints
 
 from gateway.access.identity.model import Scope
+from gateway.connectors.imports.service import MCP
 from gateway.contract.connectors import (
     Connector,
     ConnectorPage,
@@ -149,7 +150,7 @@ async def create_connector(request: web.Request) -> web.Response:
     """
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
     kind = body.connector_type
-    if body.mcp_server is not None or kind.lower() == "mcp":
+    if body.mcp_server is not None or kind.lower() == MCP:
         kind = await services.connectors.imports.serve_server(caller, _server_address(body))
     connector_request = ConnectorRequest(
         workspace_name=body.workspace_name,
@@ -171,7 +172,7 @@ async def create_connector(request: web.Request) -> web.Response:
 def _server_address(body: CreateConnector) -> McpAddress:
     """The MCP server that a request names; raises InvalidParams if it names another type, or no server."""
     server, token = body.mcp_server, body.credentials.get("access_token")
-    if server is None or body.connector_type.lower() != "mcp":
+    if server is None or body.connector_type.lower() != MCP:
         raise InvalidParams('an MCP server needs `connector_type: "Mcp"` and `mcp_server` with its url')
     if token is not None and not isinstance(token, str):
         raise InvalidParams("credentials.access_token must be a string")
