@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import aiohttp
@@ -17,6 +17,7 @@ from tests.harness.console import signed_in
 from tests.harness.in_process import FrontEnd
 from tests.harness.processes import bare_environment
 from tests.harness.waiting import eventually
+from tests.web.test_personal_connectors import person_of
 from tests.web.test_policies import CREATE, EVERYTHING, READ, UPDATE, put, run_jobs, tool
 from tests.web.test_schedules import SLOT_CAME
 
@@ -518,3 +519,17 @@ async def test_entries_of_the_audit_log_say_which_policy_decided_and_who_approve
     assert (settled["kind"], settled["policies"]) == ("settlement", ["ask"])
     assert (denied["outcome"], denied["policies"], denied["approval"]) == ("denied_by_policy", ["never"], None)
     assert verified(lines, keys).fault is None
+
+
+async def test_what_a_suspended_person_asked_for_is_superseded_at_once(bench: Bench):
+    person_id, person = await person_of(bench.front, bench.admin, ["read", "write"])
+    job, approval = await replace(bench, agent=person, desk=bench.desk.through(person)).asked()
+
+    await bench.admin.call("PATCH", f"/api/v1/people/{person_id}", json={"status": "suspended"})
+    decided = await bench.decide(approval)
+    ended = await replace(bench, agent=bench.admin).ended(job)
+
+    assert (decided.status, decided.json()["code"]) == (409, "approval_changed")
+    assert (await bench.approver.get(f"{APPROVALS}/{approval['id']}")).document()["status"] == "superseded"
+    assert (ended["status"], ended["approval"]["status"]) == ("canceled", "superseded")
+    assert (await bench.ticket())["status"] == "open"

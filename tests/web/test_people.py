@@ -15,6 +15,7 @@ from gateway.contract.oauth import GrantedTokenView, NewGrant
 from tests.harness.caller import Api
 from tests.harness.in_process import EVERY_SCOPE, FrontEnd, front_end
 from tests.harness.waiting import eventually
+from tests.web.test_personal_connectors import CONNECTORS, connected
 
 PEOPLE, GROUPS, WORKSPACES = "/api/v1/people", "/api/v1/groups", "/api/v1/workspaces"
 ISSUER = "https://login.example"
@@ -197,6 +198,7 @@ class Leaver:
     webhook: dict
     job: dict
     link: dict
+    own: dict
 
 
 async def caller_of(front: FrontEnd, person: dict) -> Caller:
@@ -222,6 +224,7 @@ async def leaver(front: FrontEnd, api: Api) -> Leaver:
         (await own.post("/api/v1/webhooks", {"url": "https://r.example/in", "types": ["job.*"]})).document(201),
         await desk.submit("tickets", "list"),
         (await own.post("/api/v1/connect/sessions", {"workspace_name": "acme"})).document(201),
+        (await connected(own, "me")).document(201),
     )
 
 
@@ -236,6 +239,12 @@ async def doors(front: FrontEnd, leaver: Leaver) -> dict[str, object]:
         "refresh": refreshed_status,
         "console": await front.access.console_sessions.caller(leaver.cookie) is not None,
     }
+
+
+async def status_of_own(api: Api, leaver: Leaver) -> str:
+    """The status of the person's own connector, as an administrator sees it."""
+    listed = (await api.get(CONNECTORS)).document()["data"]
+    return next(each["status"] for each in listed if each["id"] == leaver.own["id"])
 
 
 CLOSED = {"token": 401, "grant": 401, "refresh": 400, "console": False}
@@ -262,6 +271,7 @@ async def test_everything_that_acts_for_a_suspended_person_ends_in_every_process
         assert [each["status"] for each in webhooks] == ["disabled"]
         assert (await api.get(f"/api/v1/jobs/{leaver.job['id']}")).document()["cancel_requested"] is True
         assert (await api.get(f"/api/v1/connect/sessions/{leaver.link['id']}")).document()["status"] == "expired"
+        assert await status_of_own(api, leaver) == "disabled"
         active = await api.call("PATCH", url_of(leaver.person), json={"status": "active"})
         assert active.document()["status"] == "active"
         assert await doors(front, leaver) == CLOSED
@@ -287,6 +297,8 @@ async def test_what_other_clients_created_goes_on_when_a_person_is_suspended(fro
     job = await desk.submit("tickets", "list")
 
     await api.call("PATCH", url_of(leaver.person), json={"status": "suspended"})
+
+    assert (await api.get(desk.path)).document()["status"] == "active"
 
     assert (await api.get(f"/api/v1/schedules/{schedule['id']}")).document()["enabled"] is True
     assert (await api.get(f"/api/v1/jobs/{job['id']}")).document()["cancel_requested"] is False

@@ -81,12 +81,16 @@ async def test_the_request_to_the_provider_has_state_nonce_and_pkce(
     assert provider.token_requests[0]["code_verifier"] not in str(provider.asked)
 
 
-async def test_a_person_who_was_not_added_cannot_sign_in(visitor: Visitor, provider: OpenIdProvider, login: str):
+async def test_a_person_who_was_not_added_cannot_sign_in_and_is_not_added(
+    visitor: Visitor, provider: OpenIdProvider, people: People, login: str
+):
     provider.claims = {"email": "eve@example.com", "sub": "eve"}
+    known = await people.all()
 
     answer = await visitor.sign_in()
 
     assert answer.status == 422
+    assert await people.all() == known
     assert "eve@example.com is not known here" in answer.body.decode()
     assert (await visitor.fetch("GET", "/console")).status == 303
 

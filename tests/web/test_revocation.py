@@ -7,7 +7,8 @@ import pytest
 from tests.harness.caller import Answer, Api
 from tests.harness.in_process import FrontEnd
 
-PATH, LIST = "/oauth/revoke", "/api/v1/workspaces"
+PATH, LIST, SESSIONS = "/oauth/revoke", "/api/v1/workspaces", "/api/v1/sessions"
+CONNECTORS = "/api/v1/integrations/connectors"
 
 
 @pytest.fixture
@@ -52,6 +53,25 @@ async def test_another_client_cannot_revoke_the_token(api: Api, caller: Api, cli
     await revoked(caller, token=token_of(api), client_id=client[0], client_secret=client[1])
 
     assert (await api.get(LIST)).status == 200
+
+
+async def test_a_client_revokes_the_token_of_a_session_with_those_that_were_opened_in_it(front: FrontEnd) -> None:
+    client = await front.client(await front.organization(), ["read", "write", "delegate"])
+    async with Api.of(front.base_url, *client) as program:
+        outer = (await program.post(SESSIONS, {"person": {"subject": "user-7"}})).document(201)
+        acting = Api(program.session, {"Authorization": f"Bearer {outer['token']}"})
+        inner = (await acting.post(SESSIONS, {"effects": ["read"]})).document(201)
+        nested = Api(program.session, {"Authorization": f"Bearer {inner['token']}"})
+        other = await front.client(await front.organization(), ["read"])
+
+        await revoked(program, token=outer["token"], client_id=other[0], client_secret=other[1])
+        before = [(await each.get(CONNECTORS)).status for each in (acting, nested)]
+        ended = await revoked(program, token=outer["token"], client_id=client[0], client_secret=client[1])
+
+        assert (before, ended.status) == ([200, 200], 200)
+        assert [(await each.get(CONNECTORS)).status for each in (acting, nested)] == [401, 401]
+        assert (await program.get(SESSIONS)).document()["data"] == []
+        assert (await program.get(LIST)).status == 200
 
 
 @pytest.mark.parametrize(

@@ -467,6 +467,28 @@ async def test_a_suspended_person_gets_no_token(company: Company):
     refused(await company.by_assertion())
 
 
+async def test_a_client_revokes_what_it_has_exchanged(company: Company):
+    answer = await company.by_id_token()
+    form = {"client_id": company.host_id, "client_secret": company.host_secret}
+
+    async def revoke(token: str) -> int:
+        return (await company.admin.call("POST", "/oauth/revoke", data={"token": token, **form})).status
+
+    assert (await company.of(answer).get(CONNECTORS)).status == 200
+    assert await revoke(answer.document()["access_token"]) == 200
+    assert (await company.of(answer).get(CONNECTORS)).status == 401
+    assert (await company.admin.get("/api/v1/sessions")).document()["data"] == []
+
+
+async def test_an_issuer_adds_nobody_unless_an_administrator_says_so(company: Company):
+    trusted = (await company.admin.get(ISSUERS)).document()["data"]
+    people = (await company.admin.get("/api/v1/people")).document()["data"]
+
+    assert [each["create_people"] for each in trusted] == [False]
+    assert "not known" in refused(await company.by_id_token(company.id_token(sub=uuid4().hex)))
+    assert (await company.admin.get("/api/v1/people")).document()["data"] == people
+
+
 async def test_tokens_end_with_the_trust_in_the_issuer(company: Company):
     api = company.of(await company.by_id_token())
     assert (await api.get(CONNECTORS)).status == 200

@@ -122,11 +122,22 @@ _CANCEL_JOBS_OF_PERSON = f"""
     WHERE client_id = $1 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
       AND task NOT LIKE 'delete%' AND {_IS_PERSON}
 """
+# An approver then learns at once that the call no longer waits; a worker cancels its job.
+_SUPERSEDE_APPROVALS_OF_PERSON = f"""
+    UPDATE approvals SET status = 'superseded'
+    WHERE requested_by = $1 AND status IN ('pending', 'approved') AND released_at IS NULL AND {_IS_PERSON}
+"""
+# The update notifies every process.
+_DISABLE_CONNECTORS_OF_PERSON = f"""
+    UPDATE connectors SET status = 'disabled', status_reason = 'its owner is suspended', updated_at = now()
+    WHERE owner_id = $1 AND deleted_at IS NULL AND status <> 'disabled' AND {_IS_PERSON}
+"""
 #: what ends when a client is disabled; nothing of it comes back with a person who is active again
 _END_OF_CLIENT = (
     *(_DROP_TOKENS_OF_CLIENT, _DROP_GRANTS_OF_CLIENT, _END_SESSIONS_OF_CLIENT),
     *(_END_SESSIONS_FOR_PEOPLE, _EXPIRE_LINKS_OF_CLIENT, _EXPIRE_FLOWS_OF_CLIENT),
     *(_STOP_SCHEDULES_OF_PERSON, _STOP_WEBHOOKS_OF_PERSON, _CANCEL_JOBS_OF_PERSON),
+    *(_SUPERSEDE_APPROVALS_OF_PERSON, _DISABLE_CONNECTORS_OF_PERSON),
 )
 
 _IS_IN_NAMESPACE = "SELECT EXISTS (SELECT FROM people WHERE client_id = $1 AND namespace_id = $2)"
@@ -138,6 +149,11 @@ _INSERT_TOKEN = """
 _REVOKE_TOKEN = """
     WITH revoked AS (DELETE FROM tokens WHERE hash = $1 AND client_id = $2 RETURNING client_id)
     SELECT pg_notify('gateway', 'client:' || client_id) FROM revoked
+"""
+# The token of a session is its person's, and was issued to the client that acts. The trigger notifies every process.
+_END_SESSION_OF_TOKEN = """
+    DELETE FROM person_sessions USING tokens
+    WHERE tokens.hash = $1 AND person_sessions.id = tokens.session_id AND person_sessions.client_id = $2
 """
 # A user of the client's own product, or a member of a group in its `delegate_for`.
 _MAY_ACT_FOR = """
@@ -379,7 +395,7 @@ class IdentityStore:
 
     async def disable_client(self, client_id: UUID) -> None:
         """Disable the client and end its tokens, grants, console sessions, connect links and consents, and those
-        schedules, webhooks and jobs that act for a person; all processes are notified at once.
+        schedules, webhooks, jobs, approvals and own connectors that are a person's; all processes are notified at once.
         """
         async with self._database.system() as connection, connection.transaction():
             await self.disable_client_within(connection, client_id)
@@ -439,8 +455,11 @@ class IdentityStore:
             await connection.execute(_INSERT_TOKEN, token_hash, client_id, seconds, granted, resource)
 
     async def revoke_token(self, token_hash: bytes, client_id: UUID) -> None:
-        """Delete a token, if it is that client's; all processes are notified at once."""
-        async with self._database.system() as connection:
+        """Delete a token, if it is that client's, or end the session for a person whose token it is; all processes are
+        notified at once.
+        """
+        async with self._database.system() as connection, connection.transaction():
+            await connection.execute(_END_SESSION_OF_TOKEN, token_hash, client_id)
             await connection.execute(_REVOKE_TOKEN, token_hash, client_id)
 
     async def token(self, token_hash: bytes) -> StoredToken | None:
