@@ -28,6 +28,7 @@ CAPABILITIES = (
     *(
         "access.oauth_server",
         "access.policy",
+        "access.provisioning",
         "access.request_log",
         "access.sign_in",
         "connectors",
@@ -63,6 +64,7 @@ LIBRARIES = {
     "markdown_it": {"gateway.web.docs_site"},
     "pygments": {"gateway.web.docs_site"},
     "jinja2": {"gateway.web.pages", "gateway.access.oauth_server"},
+    "scim2_models": {"gateway.access.provisioning"},
     "mcp_types": {"gateway.agents.mcp", "gateway.agents.tools", "gateway.client"},
 }
 

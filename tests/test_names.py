@@ -35,6 +35,7 @@ FOREIGN = {
     "preexec_fn",
     "SUPPORT_DESK_SUBDOMAIN",
     "synchronous_standby_names",
+    "userPrincipalName",
 }
 
 

@@ -32,6 +32,8 @@ from gateway.access.policy.point import PolicyPoint
 from gateway.access.policy.schema import document
 from gateway.access.policy.service import PolicyService
 from gateway.access.policy.store import PolicyStore
+from gateway.access.provisioning.store import ProvisioningStore
+from gateway.access.provisioning.tokens import ScimTokens
 from gateway.access.request_log.log import RequestLog
 from gateway.access.sign_in.exchange import TokenExchange
 from gateway.access.sign_in.issuer_store import IssuerStore
@@ -49,6 +51,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.settings import Settings
 
 if TYPE_CHECKING:
+    from gateway.access.provisioning.service import Provisioning
     from gateway.access.sign_in.service import ProviderSignIn
 
 
@@ -127,6 +130,9 @@ class AccessServices:
     #: the issuers that organizations trust, and the exchange of their tokens
     issuers: Issuers
     exchange: TokenExchange
+    #: what providers do with people and groups by SCIM, and their tokens
+    provisioning: Remembered["Provisioning"]
+    scim_tokens: ScimTokens
     #: None if the settings name no provider
     provider_sign_in: "ProviderSignIn | None"
     #: seals the state that an agent's host holds between a tool's question to the user and the answer
@@ -159,6 +165,8 @@ async def open_access(
     notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
     grants, people = AuthorizationStore(database), People(database, identity)
     issuer_store = IssuerStore(database)
+    scim_tokens = ScimTokens(audit, database, identity, issuer=settings.oidc_issuer, base_url=settings.base_url)
+    provisioning = partial(_provisioning, audit, ProvisioningStore(database, people), scim_tokens, settings.base_url)
     authorization = AuthorizationServer(
         audit,
         catalog,
@@ -190,6 +198,8 @@ async def open_access(
                 seconds=settings.token_seconds,
                 is_private=settings.oidc_private,
             ),
+            provisioning=Remembered(partial(asyncio.to_thread, provisioning), inf),
+            scim_tokens=scim_tokens,
             provider_sign_in=_provider_sign_in(
                 settings, database, people, SealedText(derived_key(key_list, "provider sign-ins"))
             ),
@@ -198,6 +208,12 @@ async def open_access(
         )
     finally:
         await attempts.close()
+
+
+def _provisioning(audit: Audit, store: ProvisioningStore, tokens: ScimTokens, base_url: str) -> "Provisioning":
+    from gateway.access.provisioning.service import Provisioning  # loads the library of SCIM, which takes seconds
+
+    return Provisioning(audit, store, tokens, base_url=base_url)
 
 
 def _provider_sign_in(

@@ -22,6 +22,7 @@ SECTIONS = {
         Lazy("schedules", "gateway.cli.schedules:schedules", "Run operations at the times of a cron expression."),
         Lazy("approvals", "gateway.cli.approvals:approvals", "Approve or deny calls that wait."),
         Lazy("budget", "gateway.cli.budget:budget", "Limit what clients may use in a period."),
+        Lazy("people", "gateway.cli.people:people", "Manage people, groups, and tokens of identity providers."),
         Lazy("sessions", "gateway.cli.sessions:sessions", "Act for a person: open, list and end sessions."),
         Lazy("issuers", "gateway.cli.issuers:issuers", "Trust providers whose tokens clients exchange."),
         Lazy("policy", "gateway.cli.policy:policy", "Store policies from files, and try them by cases."),

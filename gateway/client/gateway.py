@@ -21,6 +21,7 @@ from gateway.client.hooks import Hooks
 from gateway.client.issuers import TrustedIssuers
 from gateway.client.jobs import Job, Jobs, accepted
 from gateway.client.logs import Logs
+from gateway.client.people import PeopleAndGroups
 from gateway.client.policies import Policies
 from gateway.client.retries import RetryPolicy
 from gateway.client.schedules import Schedules
@@ -88,6 +89,7 @@ class Gateway:
         self.policies = Policies(self._session)
         self.approvals = ApprovalRequests(self._session)
         self.budgets = Budgets(self._session)
+        self.people = PeopleAndGroups(self._session)
         self.sessions = PersonSessions(self._session)
         self.issuers = TrustedIssuers(self._session)
         self.hooks = Hooks(self._session, self.connectors)

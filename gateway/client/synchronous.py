@@ -20,6 +20,7 @@ from gateway.client.hooks import Hooks
 from gateway.client.issuers import TrustedIssuers
 from gateway.client.jobs import Job, Jobs, Watcher
 from gateway.client.logs import Logs
+from gateway.client.people import PeopleAndGroups
 from gateway.client.policies import Policies
 from gateway.client.retries import RetryPolicy
 from gateway.client.schedules import Schedules
@@ -52,8 +53,10 @@ from gateway.contract.issuers import IssuerView
 from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatches
 from gateway.contract.oauth import AppView, FlowView
+from gateway.contract.people import GroupView, ListedGroupView, PersonView
 from gateway.contract.policies import CheckedCaseView, PolicyView, StoredPolicyView
 from gateway.contract.schedules import ScheduleView
+from gateway.contract.scim import NewScimTokenView, ScimTokenView
 from gateway.contract.sessions import OpenedSessionView, SessionView
 from gateway.foundation.aio.synchronous import LoopThread, Synchronous
 from gateway.foundation.saving.save import Downloaded, Progress
@@ -114,11 +117,13 @@ class SyncConnectors(Synchronous[Connectors]):
         validate: bool = True,
         if_exists: IfExists | None = None,
         owner: str | None = None,
+        mcp_server: Mapping[str, str] | None = None,
         **settings: Unpack[ConnectorSettings],
     ) -> Connector:
         """Create a connector; its `name` is the kind's title unless given.
 
-        It is a person's own with `owner`: `me`, or the person's id.
+        It is a person's own with `owner`: `me`, or the person's id. With the kind `mcp` and `mcp_server` (`url`, and
+        optionally `kind` and `header`), the tools of an MCP server become the operations of a kind of its own.
 
         With `validate`, raises InvalidCredentials if the application refuses the credentials. If the workspace has a
         connector with that name, `if_exists` decides: `create` creates another (the default), `fail` raises Conflict
@@ -132,6 +137,7 @@ class SyncConnectors(Synchronous[Connectors]):
                 validate=validate,
                 if_exists=if_exists,
                 owner=owner,
+                mcp_server=mcp_server,
                 **settings,
             )
         )
@@ -558,6 +564,97 @@ class SyncTrustedIssuers(Synchronous[TrustedIssuers]):
         return self._loop.run(self._target.delete(issuer_id))
 
 
+class SyncPeopleAndGroups(Synchronous[PeopleAndGroups]):
+    """People, groups, and the tokens with which identity providers manage both by SCIM."""
+
+    def list(self, *, status: str | None = None, group: str | None = None) -> Sequence[PersonView]:
+        """All people, the oldest first; `status`: active or suspended, `group`: only its members."""
+        return self._loop.run(self._target.list(status=status, group=group))
+
+    def get(self, person_id: str) -> PersonView:
+        """A person; raises NotFound."""
+        return self._loop.run(self._target.get(person_id))
+
+    def add(
+        self,
+        *,
+        name: str | None = None,
+        email: str | None = None,
+        issuer: str | None = None,
+        subject: str | None = None,
+        client_id: str | None = None,
+        groups: Sequence[str] = (),
+        scopes: Sequence[str] = (),
+        workspaces: Sequence[str] | None = (),
+    ) -> PersonView:
+        """Add a person, who is identified by `issuer` and `subject`, or by `client_id` and `subject`.
+
+        `workspaces` None is all of them. Raises InvalidParams with all faults, and Conflict for a known subject.
+        """
+        return self._loop.run(
+            self._target.add(
+                name=name,
+                email=email,
+                issuer=issuer,
+                subject=subject,
+                client_id=client_id,
+                groups=groups,
+                scopes=scopes,
+                workspaces=workspaces,
+            )
+        )
+
+    def change(self, person_id: str, **members: Any) -> PersonView:
+        """Change `name`, `email`, `groups`, `scopes`, `workspaces` or `status` of a person; raises NotFound and
+        InvalidParams.
+        """
+        return self._loop.run(self._target.change(person_id, **members))
+
+    def suspend(self, person_id: str) -> PersonView:
+        """End everything that acts for a person, within a second; raises NotFound."""
+        return self._loop.run(self._target.suspend(person_id))
+
+    def activate(self, person_id: str) -> PersonView:
+        """Let a suspended person sign in again; nothing that has ended comes back. Raises NotFound."""
+        return self._loop.run(self._target.activate(person_id))
+
+    def remove(self, person_id: str) -> SyncJob:
+        """End everything that acts for a person and delete the person; the job deletes the person's own connectors.
+        Raises NotFound.
+        """
+        return SyncJob(self._loop.run(self._target.remove(person_id)), self._loop)
+
+    def groups(self) -> Sequence[ListedGroupView]:
+        """All groups by name, with the rights of their members and their number."""
+        return self._loop.run(self._target.groups())
+
+    def group(self, name: str) -> GroupView:
+        """A group; raises NotFound."""
+        return self._loop.run(self._target.group(name))
+
+    def put_group(self, name: str, *, scopes: Sequence[str], workspaces: Sequence[str] | None) -> GroupView:
+        """Create a group or replace the rights of its members; `workspaces` None is all of them."""
+        return self._loop.run(self._target.put_group(name, scopes=scopes, workspaces=workspaces))
+
+    def scim_tokens(self) -> Sequence[ScimTokenView]:
+        """The tokens of identity providers, the oldest first."""
+        return self._loop.run(self._target.scim_tokens())
+
+    def create_scim_token(
+        self, name: str, *, issuer: str | None = None, subject: str | None = None
+    ) -> NewScimTokenView:
+        """Create a token for an identity provider; it is shown once.
+
+        `issuer` is the OpenID provider at which its people sign in, by default the operator's; `subject` the attribute
+        that is `sub` there: externalId or userName. Raises InvalidParams.
+        """
+        return self._loop.run(self._target.create_scim_token(name, issuer=issuer, subject=subject))
+
+    def revoke_scim_token(self, token_id: str) -> None:
+        """End a token in every process; the people and groups stay. Raises NotFound."""
+        return self._loop.run(self._target.revoke_scim_token(token_id))
+
+
 class SyncPersonSessions(Synchronous[PersonSessions]):
     """The sessions in which the client acts for people."""
 
@@ -819,6 +916,7 @@ class SyncGateway(Synchronous[Gateway]):
         self.policies = SyncPolicies(self._target.policies, loop)
         self.approvals = SyncApprovalRequests(self._target.approvals, loop)
         self.budgets = SyncBudgets(self._target.budgets, loop)
+        self.people = SyncPeopleAndGroups(self._target.people, loop)
         self.sessions = SyncPersonSessions(self._target.sessions, loop)
         self.issuers = SyncTrustedIssuers(self._target.issuers, loop)
         self.hooks = SyncHooks(self._target.hooks, loop)

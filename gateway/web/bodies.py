@@ -101,12 +101,12 @@ async def read_body(request: web.Request, model: type[M]) -> M:
     return _validated(model, document)
 
 
-async def read_json(request: web.Request) -> Any:
+async def read_json(request: web.Request, max_size: int | None = None) -> Any:
     """The JSON object in the body, strictly by RFC 8259: UTF-8, no NaN, no lone surrogates.
 
     Raises MalformedRequest and BodyTooLarge.
     """
-    raw = (await read_bytes(request)).removeprefix(payloads.BYTE_ORDER_MARK)
+    raw = (await read_bytes(request, max_size)).removeprefix(payloads.BYTE_ORDER_MARK)
     if not raw or raw.isspace():
         raise MalformedRequest("the body is empty; send a JSON object")
     require_few_containers(raw)

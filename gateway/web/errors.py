@@ -9,6 +9,7 @@ from multidict import CIMultiDict
 
 from gateway import errors
 from gateway.contract.problems import Problem
+from gateway.contract.scim import ERROR_SCHEMA, MEDIA_TYPE, ScimErrorView
 from gateway.errors import GatewayError
 from gateway.upstream.http_ranges.ranges import unsatisfied_range
 
@@ -110,6 +111,19 @@ def problem_response(error: GatewayError, request_id: str) -> web.Response:
     if status == 416 and error.extra.get("size") is not None:
         headers["Content-Range"] = unsatisfied_range(error.extra["size"])
     return web.Response(status=status, body=_encoded(error, request_id), content_type=PROBLEM, headers=headers)
+
+
+def scim_response(error: GatewayError, request_id: str) -> web.Response:
+    """The response with the error document of SCIM (RFC 7644 §3.12), which has no 422."""
+    response = problem_response(error, request_id)
+    if response.status == 422:
+        response.set_status(400)
+    default = "invalidValue" if isinstance(error, errors.InvalidParams) else "invalidSyntax"
+    scim_type = error.extra.get("scim_type", default if response.status == 400 else msgspec.UNSET)
+    detail = errors.InternalError().detail if response.status == 500 else _capped(error.detail)
+    document = ScimErrorView(schemas=[ERROR_SCHEMA], status=str(response.status), detail=detail, scim_type=scim_type)
+    response.body, response.content_type = msgspec.json.encode(document), MEDIA_TYPE
+    return response
 
 
 def _encoded(error: GatewayError, request_id: str) -> bytes:

@@ -91,6 +91,8 @@ class Route:
     is_page: bool = False
     #: who sends the request, if its token in `Authorization` alone does not say it
     authenticate: Authenticate | None = None
+    #: whether it is an endpoint of SCIM: JSON has its media type, and errors its format (RFC 7644 §3.1, §3.12)
+    is_scim: bool = False
     #: whether it is a step of a consent, which only browsers open
     is_browser_step: bool = False
     #: whether it is a protected resource with its own metadata, which names its authorization server (RFC 9728)

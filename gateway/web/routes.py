@@ -31,6 +31,8 @@ from gateway.web.api import (
     policies,
     requests,
     schedules,
+    scim,
+    scim_tokens,
     sessions,
     tokens,
     uploads,
@@ -50,6 +52,8 @@ ROUTES: tuple[Route, ...] = (
             *(connectors, hooks, connect, tokens, oauth, discovery, operation_search, audit, requests, clients),
             *(
                 people,
+                scim,
+                scim_tokens,
                 sessions,
                 issuers,
                 policies,

@@ -53,6 +53,7 @@ MODULES = (
             "ApprovalRequests": "gateway.client.approvals",
             "Budgets": "gateway.client.budgets",
             "TrustedIssuers": "gateway.client.issuers",
+            "PeopleAndGroups": "gateway.client.people",
             "PersonSessions": "gateway.client.sessions",
             "Schedules": "gateway.client.schedules",
             "Tool": "gateway.client.tools",

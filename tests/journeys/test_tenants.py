@@ -6,6 +6,7 @@ import pytest
 
 from gateway.access.oauth_server.store import AuthorizationStore
 from gateway.contract.oauth import AuthorizationRequest, NewGrant
+from gateway.contract.scim import GROUP_SCHEMA, USER_SCHEMA
 from gateway.foundation.db.pool import Database
 from gateway.web.routes import ROUTES
 from tests.harness.caller import Api
@@ -25,6 +26,17 @@ BODIES = {
     "PATCH": {"name": "stolen"},
     "{client_id}": {"redirect_urls": []},
     "{webhook_id}": {"description": "stolen"},
+    # both for PUT and for PATCH
+    "{user_id}": {
+        "schemas": [USER_SCHEMA],
+        "userName": "stolen",
+        "Operations": [{"op": "replace", "value": {"active": False}}],
+    },
+    "{group_id}": {
+        "schemas": [GROUP_SCHEMA],
+        "displayName": "stolen",
+        "Operations": [{"op": "remove", "path": "members"}],
+    },
 }
 
 
@@ -38,10 +50,14 @@ async def governed(running):
         job = await desk.submit("tickets", "update", {"ticket_id": 1, "ticket": {"status": "open"}})
         issuer = await api.post("/api/v1/issuers", {"issuer": "https://login.example.com", "audience": "gateway"})
         session = await api.post("/api/v1/sessions", {"person": {"subject": "u"}, "expires_in": 600})
+        token = await api.post("/api/v1/scim/tokens", {"name": "Okta"})
+        group = await api.post("/scim/v2/Groups", {"schemas": [GROUP_SCHEMA], "displayName": "team"})
         return {
             "approval_id": (await api.job_once(job, lambda seen: seen.get("approval")))["approval"]["id"],
             "issuer_id": issuer.document(201)["id"],
             "person_session_id": session.document(201)["id"],
+            "token_id": token.document(201)["id"],
+            "group_id": group.document(201)["id"],
         }
 
 
@@ -74,6 +90,7 @@ async def belongings(support_desk, running, governed):
         "grant_id": str(await granted(running)),
         "entity": "attachments",
         "person_id": person.json()["id"],
+        "user_id": person.json()["id"],
         **governed,
     }
 

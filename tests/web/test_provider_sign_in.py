@@ -20,6 +20,7 @@ from joserfc.jws import JWSRegistry
 from gateway.access.identity.attempts import MAX_BY_ADDRESS
 from gateway.access.identity.people import People, login_of
 from gateway.access.identity.tokens import hashed
+from gateway.contract.people import NewPerson
 from tests.harness.caller import Answer
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, Visitor, openid_provider
@@ -93,6 +94,28 @@ async def test_a_person_who_was_not_added_cannot_sign_in_and_is_not_added(
     assert await people.all() == known
     assert "eve@example.com is not known here" in answer.body.decode()
     assert (await visitor.fetch("GET", "/console")).status == 303
+
+
+@pytest.mark.parametrize(("claim", "is_known"), [("oid", True), ("email", False)])
+async def test_a_claim_other_than_the_address_may_be_the_subject_of_a_person_whom_others_added(
+    running: OpenIdProvider, tmp_path: Path, database_url: str, redis_url: str, claim: str, is_known: bool
+):
+    running.reset()
+    subject = f"{uuid4().hex}@example.com"
+    settings = {**running.settings, "oidc_claim": claim}
+    async with (
+        front_end(tmp_path, database_url, redis_url, **settings) as opened,
+        aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session,
+    ):
+        people = People(opened.services.database, opened.services.identity)
+        new = NewPerson(issuer=running.issuer, subject=subject, scopes=["read"])
+        person = await people.create(await opened.organization(), new, lambda client: None)
+        running.claims = {claim: subject, "sub": uuid4().hex}
+
+        answer = await Visitor(opened, session).sign_in()
+
+        assert answer.status == (303 if is_known else 422)
+        assert ((await people.get(person.id)).last_seen_at is not None) is is_known
 
 
 async def test_an_email_stays_bound_to_the_first_subject_of_the_provider(

@@ -42,8 +42,10 @@ def path_of(route):
 
 
 async def status_and_code(session, route, headers):
+    """The status and the code of a response; SCIM has errors without codes."""
     async with session.request(route.method, path_of(route), headers=headers) as response:
-        return response.status, (await response.json())["code"] if route.method != "HEAD" else None
+        has_code = route.method != "HEAD" and not route.is_scim
+        return response.status, (await response.json())["code"] if has_code else None
 
 
 @pytest.mark.parametrize("route", CHANGING, ids=named)

@@ -64,7 +64,7 @@ class Directory:
         """
         changed = [name for name, value in asdict(new).items() if value]
         with self._audit.record("person.create", caller, changed=changed) as entry:
-            faults = [*_name_faults(new.name, new.email), *_subject_faults(new), *_rights_faults(asdict(new))]
+            faults = [*name_faults(new.name, new.email), *subject_faults(new), *_rights_faults(asdict(new))]
             if faults:
                 raise InvalidParams(faults=faults)
             if new.client_id is not None:
@@ -80,11 +80,11 @@ class Directory:
         given = {name: value for name, value in asdict(change).items() if value is not UNSET}
         with self._audit.record("person.update", caller, target=str(person_id), changed=list(given)):
             await self.require_own(caller, person_id)
-            faults = [*_name_faults(given.get("name"), given.get("email")), *_rights_faults(given)]
+            faults = [*name_faults(given.get("name"), given.get("email")), *_rights_faults(given)]
             if faults:
                 raise InvalidParams(faults=faults)
             if change.status is PersonStatus.SUSPENDED:
-                _require_another(caller, person_id)
+                require_another(caller, person_id)
             return person_view(
                 await self._people.change(caller.organization_id, person_id, change, _covered_by(caller))
             )
@@ -100,7 +100,7 @@ class Directory:
     async def require_deletable(self, caller: Caller, person_id: UUID) -> None:
         """Raise NotFound, and Conflict for the caller itself."""
         await self.require_own(caller, person_id)
-        _require_another(caller, person_id)
+        require_another(caller, person_id)
 
     async def delete_within(self, connection: Connection, person_id: UUID) -> None:
         """End everything that acts for the person and delete the person, in the caller's own transaction."""
@@ -184,7 +184,8 @@ def _covered_by(caller: Caller) -> Callable[[Client], None]:
     return check
 
 
-def _require_another(caller: Caller, person_id: UUID) -> None:
+def require_another(caller: Caller, person_id: UUID) -> None:
+    """Raise Conflict for the caller itself."""
     if person_id == caller.client_id:
         raise Conflict("you cannot suspend or delete yourself; another administrator can")
 
@@ -193,7 +194,7 @@ def _fault(name: str, message: str) -> FieldError:
     return FieldError(f"/{name}", name, "invalid", f"{name}: {message}")
 
 
-def _name_faults(name: str | None, email: str | None) -> Iterator[FieldError]:
+def name_faults(name: str | None, email: str | None) -> Iterator[FieldError]:
     """The faults of a person's name and email address, either of which may be missing."""
     if name is not None and not (0 < len(name) <= MAX_NAME and name.isprintable()):
         yield _fault("name", f"must be 1 to {MAX_NAME} printable characters")
@@ -202,7 +203,7 @@ def _name_faults(name: str | None, email: str | None) -> Iterator[FieldError]:
         yield _fault("email", f"must be an address of at most {_MAX_EMAIL} printable characters")
 
 
-def _subject_faults(new: NewPerson) -> Iterator[FieldError]:
+def subject_faults(new: NewPerson) -> Iterator[FieldError]:
     """The faults of what identifies the person: a subject of an issuer or of a client, or nothing yet."""
     subject, issuer = new.subject, new.issuer
     if subject is not None and not (0 < len(subject) <= _MAX_SUBJECT and subject.isprintable()):

@@ -55,6 +55,10 @@ _CONTAINING = """
     (strpos(lower(people.name), lower({0}::text)) > 0 OR strpos(lower(email), lower({0}::text)) > 0
      OR strpos(lower(subject), lower({0}::text)) > 0 OR strpos(lower(login), lower({0}::text)) > 0)
 """
+_IDENTIFY = """
+    UPDATE people SET issuer = $2, subject = $3
+    WHERE client_id = $1 AND namespace_id IS NULL AND (issuer IS NULL OR issuer = $2)
+"""
 _UPDATE = "UPDATE people SET email = $2, name = $3 WHERE client_id = $1"
 # The update notifies every process.
 _UPDATE_CLIENT = "UPDATE clients SET name = $2, scopes = $3, workspaces = $4 WHERE id = $1"
@@ -193,28 +197,34 @@ class People:
 
         Raises Conflict if the issuer or the client names another person so, and InvalidParams for unknown groups.
         """
-        person_id = uuid4()
         try:
             async with self._database.system() as connection, connection.transaction():
                 await connection.execute(_LOCK_ORGANIZATION, organization_id)
-                if await connection.fetchval(_COUNT, organization_id) >= _MAX_PEOPLE:
-                    raise Conflict(f"the organization has {_MAX_PEOPLE} people; delete some")
-                await self._identity.insert_client(
-                    connection,
-                    person_id,
-                    name=_display_name(new.name, new.email, new.subject, person_id),
-                    organization_ids=[organization_id],
-                    secret_hashes=[],
-                    scopes=_unique(new.scopes),
-                    workspaces=None if new.workspaces is None else _unique(new.workspaces),
-                )
-                named = (new.email, new.name, new.issuer, new.subject, new.client_id)
-                await connection.execute(_INSERT, person_id, None, *named)
-                await self._join(connection, organization_id, person_id, new.groups)
-                check(await self._identity.client_within(connection, person_id))
-                return await _person(connection, person_id)
+                return await self.create_within(connection, organization_id, new, check)
         except asyncpg.UniqueViolationError as error:
             raise Conflict("there is a person with this subject already") from error
+
+    async def create_within(
+        self, connection: Connection, organization_id: UUID, new: NewPerson, check: Callable[[Client], None]
+    ) -> Person:
+        """The same in the caller's own transaction, which has locked the organization; raises UniqueViolationError."""
+        person_id = uuid4()
+        if await connection.fetchval(_COUNT, organization_id) >= _MAX_PEOPLE:
+            raise Conflict(f"the organization has {_MAX_PEOPLE} people; delete some")
+        await self._identity.insert_client(
+            connection,
+            person_id,
+            name=_display_name(new.name, new.email, new.subject, person_id),
+            organization_ids=[organization_id],
+            secret_hashes=[],
+            scopes=_unique(new.scopes),
+            workspaces=None if new.workspaces is None else _unique(new.workspaces),
+        )
+        named = (new.email, new.name, new.issuer, new.subject, new.client_id)
+        await connection.execute(_INSERT, person_id, None, *named)
+        await self._join(connection, organization_id, person_id, new.groups)
+        check(await self._identity.client_within(connection, person_id))
+        return await _person(connection, person_id)
 
     async def change(
         self, organization_id: UUID, person_id: UUID, change: PersonChange, check: Callable[[Client], None]
@@ -224,26 +234,37 @@ class People:
         A suspended person's tokens, sessions and grants end; they do not come back when the person is active again.
         """
         async with self._database.system() as connection, connection.transaction():
-            row = await connection.fetchrow(_LOCKED, person_id)
-            if row is None:
-                raise NotFound("there is no such person")
-            person = Person(**row)
-            given = {name: value for name, value in asdict(change).items() if value is not UNSET}
-            email, name = given.get("email", person.email), given.get("name", person.name)
-            scopes, workspaces = given.get("scopes", person.scopes), given.get("workspaces", person.workspaces)
-            if "groups" in given:
-                await connection.execute(_LEAVE_GROUPS, organization_id, person_id)
-                await self._join(connection, organization_id, person_id, given["groups"])
-            await connection.execute(_UPDATE, person_id, email, name)
-            display_name = _display_name(name, email, person.login or person.subject, person_id)
-            rights = _unique(scopes), None if workspaces is None else _unique(workspaces)
-            await connection.execute(_UPDATE_CLIENT, person_id, display_name, *rights)
-            check(await self._identity.client_within(connection, person_id))
-            if change.status is PersonStatus.SUSPENDED:
-                await self._identity.disable_client_within(connection, person_id)
-            elif change.status is PersonStatus.ACTIVE:
-                await connection.execute(_ENABLE, person_id)
-            return await _person(connection, person_id)
+            return await self.change_within(connection, organization_id, person_id, change, check)
+
+    async def change_within(
+        self,
+        connection: Connection,
+        organization_id: UUID,
+        person_id: UUID,
+        change: PersonChange,
+        check: Callable[[Client], None],
+    ) -> Person:
+        """The same in the caller's own transaction."""
+        row = await connection.fetchrow(_LOCKED, person_id)
+        if row is None:
+            raise NotFound("there is no such person")
+        person = Person(**row)
+        given = {name: value for name, value in asdict(change).items() if value is not UNSET}
+        email, name = given.get("email", person.email), given.get("name", person.name)
+        scopes, workspaces = given.get("scopes", person.scopes), given.get("workspaces", person.workspaces)
+        if "groups" in given:
+            await connection.execute(_LEAVE_GROUPS, organization_id, person_id)
+            await self._join(connection, organization_id, person_id, given["groups"])
+        await connection.execute(_UPDATE, person_id, email, name)
+        display_name = _display_name(name, email, person.login or person.subject, person_id)
+        rights = _unique(scopes), None if workspaces is None else _unique(workspaces)
+        await connection.execute(_UPDATE_CLIENT, person_id, display_name, *rights)
+        check(await self._identity.client_within(connection, person_id))
+        if change.status is PersonStatus.SUSPENDED:
+            await self._identity.disable_client_within(connection, person_id)
+        elif change.status is PersonStatus.ACTIVE:
+            await connection.execute(_ENABLE, person_id)
+        return await _person(connection, person_id)
 
     async def _join(
         self, connection: Connection, organization_id: UUID, person_id: UUID, groups: Sequence[str]
@@ -256,6 +277,12 @@ class People:
         if unknown:
             messages = [f"there is no group {name!r}; create it with PUT /api/v1/groups/{{name}}" for name in unknown]
             raise InvalidParams(faults=[FieldError("/groups", "groups", "unknown", each) for each in messages])
+
+    async def identify_within(self, connection: Connection, person_id: UUID, issuer: str, subject: str) -> None:
+        """Let the person sign in as this subject, unless another issuer or a client names the person; raises
+        UniqueViolationError if it is another person's.
+        """
+        await connection.execute(_IDENTIFY, person_id, issuer, subject)
 
     async def delete_within(self, connection: Connection, person_id: UUID) -> None:
         """Delete a person in the caller's own transaction. The client stays, disabled, for the audit log."""
@@ -272,8 +299,11 @@ class People:
             await self.delete_within(connection, client_id)
         return client_id
 
-    async def signed_in(self, issuer: str, subject: str, login: str) -> Client | None:
-        """The client of the provider's account; None for an unknown person and a disabled client."""
+    async def signed_in(self, issuer: str, subject: str, login: str, named: str | None = None) -> Client | None:
+        """The client of the provider's account; None for an unknown person and a disabled client.
+
+        `named` is another identifier of the provider by which administrators and SCIM may have added the person.
+        """
         async with self._database.system() as connection:
             client_id = (
                 await connection.fetchval(_SEEN, issuer, subject)
@@ -282,6 +312,8 @@ class People:
                     _SEEN, issuer, subject
                 )  # a concurrent sign-in of the same person has bound it
             )
+            if client_id is None and named is not None:
+                client_id = await connection.fetchval(_SEEN, issuer, named)
         return None if client_id is None else await self._identity.enabled_client(client_id)
 
     async def group(self, organization_id: UUID, name: str) -> GroupView:

@@ -450,9 +450,21 @@ class IdentityStore:
         resource: str | None = None,
     ) -> None:
         """Add a token; without `scopes` it has all scopes of its client, without `resource` all URLs accept it."""
-        granted = None if scopes is None else list(scopes)
         async with self._database.system() as connection:
-            await connection.execute(_INSERT_TOKEN, token_hash, client_id, seconds, granted, resource)
+            await self.save_token_within(connection, token_hash, client_id, seconds, scopes, resource)
+
+    async def save_token_within(
+        self,
+        connection: Connection,
+        token_hash: bytes,
+        client_id: UUID,
+        seconds: int,
+        scopes: Collection[str] | None = None,
+        resource: str | None = None,
+    ) -> None:
+        """The same in the caller's own transaction."""
+        granted = None if scopes is None else list(scopes)
+        await connection.execute(_INSERT_TOKEN, token_hash, client_id, seconds, granted, resource)
 
     async def revoke_token(self, token_hash: bytes, client_id: UUID) -> None:
         """Delete a token, if it is that client's, or end the session for a person whose token it is; all processes are

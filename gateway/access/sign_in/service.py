@@ -62,7 +62,9 @@ class ProviderSignIn:
         claims = await self._claims(pending, await self._code(query))
         settings = self._provider.settings
         login = login_in(claims, settings.claim)
-        client = await self._people.signed_in(settings.issuer, claims["sub"], login)
+        # An address may be given to another person: it never is the subject of somebody whom others have added.
+        named = None if settings.claim == "email" else login
+        client = await self._people.signed_in(settings.issuer, claims["sub"], login, named)
         if client is None:
             raise SignInRefused(
                 f"{login} is not known here. Ask an administrator of the gateway: gateway admin person add {login} …"

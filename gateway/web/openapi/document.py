@@ -11,10 +11,19 @@ from gateway.contract.answers import FileChunkView, SearchResultView
 from gateway.contract.gateway_state import UsageEventView
 from gateway.contract.kinds import AnthropicToolView, McpToolView, OpenAIToolView
 from gateway.contract.problems import OAuthErrorView, Problem
+from gateway.contract.scim import LIST_SCHEMA, MEDIA_TYPE, ScimErrorView
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.search_schema import search_components
 from gateway.web.bodies import CLOUD_EVENTS
-from gateway.web.openapi.errors import FORM_ERRORS, MEANINGS, error_responses, form_errors, problems, statuses_of
+from gateway.web.openapi.errors import (
+    FORM_ERRORS,
+    MEANINGS,
+    error_responses,
+    form_errors,
+    problems,
+    scim_errors,
+    statuses_of,
+)
 from gateway.web.openapi.headers import header_parameters, response_headers
 from gateway.web.openapi.requests import path_parameters, query_parameters, request_body, search_condition
 from gateway.web.openapi.samples import samples_of
@@ -35,6 +44,7 @@ from gateway.web.route import FILE_MEDIA, Route
 _SHARED: tuple[type[Struct], ...] = (
     Problem,
     OAuthErrorView,
+    ScimErrorView,
     SearchResultView,
     FileChunkView,
     McpToolView,
@@ -106,6 +116,8 @@ def _operation(route: Route, schemas: dict[str, Schema]) -> dict[str, Any]:
     }
     for status in statuses_of(route):
         response = {"$ref": f"#/components/responses/{status}", "description": MEANINGS[status]}
+        if route.is_scim:
+            response = {"description": MEANINGS[status], **_response(route, status, schemas)}
         answers.setdefault(str(status), response)
     body, samples = request_body(route, schemas), samples_of(route, schemas)
     return {
@@ -139,11 +151,14 @@ def _content(route: Route, status: int, schemas: dict[str, Schema]) -> dict[str,
     """
     if route.form and status in FORM_ERRORS:
         return form_errors()
+    if route.is_scim and status >= 400:
+        return scim_errors()
     content: dict[str, Any] = {}
     struct = route.response_of(status)
     if struct is not None:
         name = component_name(struct)
-        content["application/json"] = {"schema": ref(name), "example": schemas[name]["examples"][0]}
+        media_type = MEDIA_TYPE if route.is_scim else "application/json"
+        content[media_type] = {"schema": ref(name), "example": schemas[name]["examples"][0]}
     for media_type in route.media.get(status, ()):
         content[media_type] = _media(media_type, schemas)
     return {**content, **(problems(status) if status >= 400 else {})}
@@ -155,6 +170,9 @@ def _media(media_type: str, schemas: dict[str, Schema]) -> dict[str, Any]:
     if media_type == CLOUD_EVENTS:
         name = component_name(UsageEventView)
         return {"schema": {"type": "array", "items": ref(name)}, "example": [schemas[name]["examples"][0]]}
+    if media_type == MEDIA_TYPE:
+        schema = {"type": "object", "additionalProperties": True}
+        return {"schema": schema, "example": {"schemas": [LIST_SCHEMA], "totalResults": 2}}
     if media_type == "application/json":
         return {"schema": {"type": "object", "additionalProperties": True}}
     example = _TEXT_EXAMPLES.get(media_type)

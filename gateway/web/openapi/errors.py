@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from gateway.contract.scim import ERROR_SCHEMA, MEDIA_TYPE
 from gateway.errors import (
     BY_CODE,
     FieldError,
@@ -87,6 +88,12 @@ def problems(status: int) -> dict[str, Any]:
 def form_errors() -> dict[str, Any]:
     example = {"error": "invalid_client", "error_description": "the client is unknown or the secret is wrong"}
     return {"application/json": {"schema": ref("OAuthError"), "example": example}}
+
+
+def scim_errors() -> dict[str, Any]:
+    """The errors of SCIM (RFC 7644 §3.12)."""
+    example = {"schemas": [ERROR_SCHEMA], "status": "409", "detail": "the userName is taken", "scimType": "uniqueness"}
+    return {MEDIA_TYPE: {"schema": ref("ScimError"), "example": example}}
 
 
 def _example(cls: type[GatewayError]) -> GatewayError:

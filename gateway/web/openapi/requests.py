@@ -6,6 +6,7 @@ from typing import Any
 from msgspec import Struct
 
 from gateway.contract.members import ID
+from gateway.contract.scim import MEDIA_TYPE
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.web.openapi.schemas import REF, Schema, component_name, normalized, ref
 from gateway.web.route import Route
@@ -17,6 +18,7 @@ _PATH_MEANINGS = {
     "entity": "The entity of the file, such as attachments.",
     "kind": "The kind, such as support-desk.",
     "connector_type": "The kind, such as support-desk.",
+    "schema": "The schema's URN.",
 }
 _PATH_EXAMPLES = {"entity": "attachments", "kind": "support-desk", "connector_type": "support-desk"}
 _FORM = "application/x-www-form-urlencoded"
@@ -108,7 +110,8 @@ def request_body(route: Route, schemas: dict[str, Schema]) -> dict[str, Any] | N
     if route.body is None:
         return None
     name = component_name(route.body) if issubclass(route.body, Struct) else route.body.__name__
-    content = {"application/json": {"schema": ref(name), **shown}} | {
+    media_types = ("application/json", *((MEDIA_TYPE,) if route.is_scim else ()))
+    content = {media: {"schema": ref(name), **shown} for media in media_types} | {
         media: {"schema": {"type": "string"}, "example": route.line_example} for media in route.line_media
     }
     return {"required": not route.has_optional_body, "content": content}

@@ -20,6 +20,7 @@ TAGS = {
     "Budgets": "What clients, people and workspaces may use in a period.",
     "Clients": "Programs and people that may act for the organization.",
     "People": "People of the organization, and groups from which they have rights.",
+    "SCIM": "What identity providers do with people and groups (RFC 7643, 7644), and their tokens.",
     "Sessions": "What a client does for a person: narrowed, for a while, recorded.",
     "Audit": "Who did what, when and with which outcome.",
     "Agents": "The Model Context Protocol, and the authorization of agents' hosts.",

@@ -26,7 +26,7 @@ from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REQUEST_SECONDS, REQUESTS
 from gateway.web.admission.load_shedding import ANSWER_MEMORY, LIMITS, Limits, Slot
 from gateway.web.bodies import UnknownId, json_response, release_memory
-from gateway.web.errors import code_of, from_http, problem_response
+from gateway.web.errors import code_of, from_http, problem_response, scim_response
 from gateway.web.keys import (
     ACCESS,
     AUDIT,
@@ -244,6 +244,8 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
         bugs.error("a request failed: %s", error.detail, exc_info=error)
     if route is None:
         return response
+    if route.is_scim:
+        return scim_response(error, request[REQUEST_ID])
     if response.status == 401 and route.is_resource:
         # The challenge names the authorization server (RFC 9728 §5.1).
         response.headers["WWW-Authenticate"] = request.app[ACCESS].authorization.challenge(request.path)
