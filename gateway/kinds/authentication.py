@@ -102,6 +102,9 @@ class OAuthEndpoints(Model):
     authorization_params: dict[str, str] = Field(default_factory=dict)
     #: constant members of the token request that exchanges a code
     code_params: dict[str, str] = Field(default_factory=dict)
+    #: members of the token request of `client_credentials`, or `{variable}`; an empty text or a missing variable leaves
+    #: the member out, also `scope`
+    client_params: dict[str, str] = Field(default_factory=dict)
     #: credentials and variables in the token response: name → path. The path of a member that RFC 6749 defines, such as
     #: `access_token`, is read only if the response has no such member
     outputs: dict[str, JsonPath] = Field(default_factory=dict)

@@ -228,6 +228,8 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
     for operation in kind.operations.values():
         own = ("entities", operation.entity_id, "actions", operation.action_id, "headers")
         headers |= {(*own, name): text for name, text in operation.action.headers.items()}
+    members = oauth.client_params if oauth else {}
+    headers |= {("oauth", "client_params", name): text for name, text in members.items()}
     for place, text in headers.items():
         for name in re.findall(r"{(\w+)}", text):
             if name not in spec.environment:

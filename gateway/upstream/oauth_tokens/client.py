@@ -49,7 +49,8 @@ class TokenClient:
         """
         oauth = self.spec.oauth_endpoints
         if method.grant_type == "client_credentials":
-            result = await self._tokens(messages.client_request(oauth, self._address(oauth.token_url), app))
+            address = self._address(oauth.token_url)
+            result = await self._tokens(messages.client_request(oauth, address, app, self.environment))
             # With client credentials the app is the grant: a refusal is permanent.
             if isinstance(result, TokenError) and result.kind is TokenErrorKind.APP:
                 return replace(result, kind=TokenErrorKind.GRANT)

@@ -3,6 +3,7 @@
 authlib implements the protocol; the spec has an application's deviations (`OAuthEndpoints`).
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -133,10 +134,15 @@ def refresh_request(oauth: OAuthEndpoints, address: URL, app: App, refresh_token
     return _request(oauth, "POST", address=address, app=app, form=form, effect=Effect.WRITE)
 
 
-def client_request(oauth: OAuthEndpoints, address: URL, app: App) -> UpstreamRequest:
+def client_request(oauth: OAuthEndpoints, address: URL, app: App, environment: Mapping[str, str]) -> UpstreamRequest:
     """The app's own credentials for a token (RFC 6749 §4.4). A repeated request does no harm."""
-    scope = oauth.scope_separator.join(oauth.scopes)
-    form = prepare_token_request("client_credentials", **({"scope": scope} if scope else {}))
+    named = {name: re.fullmatch(r"{(\w+)}", text) for name, text in oauth.client_params.items()}
+    own = {
+        name: text if (variable := named[name]) is None else environment.get(variable[1], "")
+        for name, text in oauth.client_params.items()
+    }
+    members = {"scope": oauth.scope_separator.join(oauth.scopes), **own}
+    form = prepare_token_request("client_credentials", **{name: value for name, value in members.items() if value})
     return _request(oauth, "POST", address=address, app=app, form=form, effect=Effect.IDEMPOTENT)
 
 

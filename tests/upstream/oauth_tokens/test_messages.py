@@ -11,6 +11,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.upstream.oauth_tokens.messages import (
     Code,
     ConsentParams,
+    client_request,
     code_request,
     consent_url,
     endpoint,
@@ -128,6 +129,30 @@ def test_a_code_is_exchanged_with_the_constant_members_of_the_kind_and_a_refresh
         },
         {"grant_type": "refresh_token", "refresh_token": "r1", **app},
     ]
+
+
+@pytest.mark.parametrize(
+    ("environment", "members"),
+    [
+        ({"user_id": "4080"}, {"grant_type": "client_credentials", "sub": "4080"}),
+        ({}, {"grant_type": "client_credentials"}),
+    ],
+)
+def test_client_credentials_are_sent_with_the_members_of_the_kind(catalog: Catalog, environment, members) -> None:
+    oauth = catalog.kind("greenhouse").spec.oauth_endpoints
+
+    request = client_request(oauth, URL(oauth.token_url), APP, environment)
+
+    assert _members(request.headers["Content-Type"], request.body) == members
+    assert request.headers["Authorization"].startswith("Basic ")
+
+
+def test_client_credentials_ask_for_the_scopes_of_a_kind_that_says_nothing_else(catalog: Catalog) -> None:
+    oauth = catalog.kind("zendesk-talk").spec.oauth_endpoints
+
+    request = client_request(oauth, URL("https://a.example/token"), APP, {})
+
+    assert _members(request.headers["Content-Type"], request.body)["scope"] == oauth.scope_separator.join(oauth.scopes)
 
 
 def test_a_public_client_only_names_itself(catalog: Catalog) -> None:
