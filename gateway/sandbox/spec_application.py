@@ -121,6 +121,10 @@ class SpecApplication(Application):
         If the synchronizer reads a list in this response, such as the messages of a thread, the response has it.
         """
         table = self.table_of(operation)
+        if ids := _ids_in_query(operation, call):
+            rows = [row for each in ids if (row := self.store.table(table).get(each)) is not None]
+            shown = [self.shown(operation, row, call) for row in rows]
+            return Reply(nested((operation.action.record or ())[:-1], shown))
         if not call.params:
             return self.one(operation, next(iter(self.store.table(table))), call)
         row = self._row_named(operation, call) or self.require_row(table, last_param(operation, call))
@@ -391,6 +395,13 @@ def _id_in_body(operation: Operation, call: Call) -> str:
     names = operation.action.required if "{" not in operation.action.request and operation.method == "POST" else ()
     name = wire_name(operation, names[0]) if names and not operation.action.graphql else ""
     return str(call.body.get(name, "")) if name.lower().endswith("id") else ""
+
+
+def _ids_in_query(operation: Operation, call: Call) -> list[str]:
+    """The ids by which a query selects the records of a list whose first one is the record; none for other reads."""
+    is_first = (operation.action.record or ())[-1:] == ("0",)
+    names = operation.action.required if is_first and "{" not in operation.action.request else ()
+    return call.query.get(wire_name(operation, names[0]), "").split(",") if names else []
 
 
 def _by_time(rows: Sequence[Row], order: TimeOrder, call: Call) -> Sequence[Row]:

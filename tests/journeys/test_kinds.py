@@ -386,6 +386,14 @@ STORIES = [
         ("leads", "get", {"id": "1"}, "upstream_not_found"),
         ("leads", "update", {"id": "{id}", "lead": {"Company": "Example"}}, "Company", "Example"),
     ),
+    Story(
+        "greenhouse",
+        OAUTH,
+        ("candidates", {"per_page": 2}, "cursor", "next"),
+        ("id", "id"),
+        ("candidates", "update", {"id": 999999, "company": "Example"}, "upstream_not_found"),
+        ("candidates", "update", {"id": "{id}", "company": "Example"}, "company", "Example"),
+    ),
 ]
 
 

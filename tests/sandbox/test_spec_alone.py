@@ -395,6 +395,25 @@ def _listings(kind: Kind) -> list[Operation]:
     return [source.everything.operation, source.removed.operation]
 
 
+async def test_a_record_that_is_the_first_of_a_list_is_found_by_its_id_in_the_query():
+    entity = yaml.safe_load(GADGETS)
+    params = {"id": {"type": "string", "as": "ids", "description": "id"}}
+    get = {
+        "request": entity["actions"]["list"]["request"],
+        "effect": "read",
+        "description": "One.",
+        "record": "gadgets.0",
+    }
+    entity["actions"]["get"] = {**get, "params": params, "required": ["id"], "example": {"id": "x"}}
+    async with playing(entities={"gadgets": entity}) as connector:
+        listed = (await connector.execute("gadgets", "list")).decoded()[1]
+        found = (await connector.execute("gadgets", "get", {"id": str(listed["id"])})).decoded()
+        with pytest.raises(UpstreamNotFound):
+            await connector.execute("gadgets", "get", {"id": "999999"})
+
+    assert found["id"] == listed["id"]
+
+
 async def test_a_list_of_one_is_answered_by_one_object():
     entity = yaml.safe_load(GADGETS)
     listed = {name: value for name, value in entity["actions"]["list"].items() if name != "paging"}

@@ -14,6 +14,7 @@ SINCE = "gte|2026-01-01T00:00:00Z"
 LISTS = ("candidates", "applications", "departments", "interviews", "job_posts", "jobs", "notes", "offers", "offices")
 WITH_IDS = ("attachments", "sources")
 DATED = ("candidates", "applications", "interviews", "job_posts", "jobs", "notes", "offers", "users", "attachments")
+GOT = ("candidates", "applications", "interviews", "job_posts", "jobs", "offers", "users")
 USERS = {"show_service_accounts": "true"}
 EMAIL = [{"value": "ada@example.com", "type": "personal"}]
 REJECTION = {"email_template_id": 3, "send_email_at": "2026-12-01T09:00:00Z"}
@@ -26,6 +27,7 @@ CALLS = [
              {"updated_at": SINCE, "per_page": "5", **(USERS if each == "users" else {})})
         for each in DATED
     ),
+    *(Call(f"{each}.get", {"id": 7}, f"/{each}", {"ids": "7"}) for each in GOT),
     Call("candidates.list", {"cursor": "c1"}, "/candidates", {"cursor": "c1"}, sdk_differs=CURSOR),
     Call("job_posts.list", {"active": True}, "/job_posts", {"active": "true", **PAGE}),
     Call("users.list", {"show_service_accounts": False}, "/users", {"show_service_accounts": "false", **PAGE}),
@@ -65,6 +67,7 @@ REFUSED = [
 ]
 ANSWERS = [
     Answer("candidates.list", [{"id": 7}], [{"id": 7}], {"next": None}),
+    Answer("candidates.get", [{"id": 7}], {"id": 7}, None),
     Answer("candidates.create", {"candidate": {"id": 7}, "application": None}, {"id": 7}, None),
     Answer("applications.create", {"id": 9, "job_id": 42}, {"id": 9, "job_id": 42}, None),
 ]
