@@ -78,6 +78,8 @@ JsonPath = Annotated[
     BeforeValidator(_members),
     WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, or $ for the whole response"}),
 ]
+#: in the path of `records`: each item of a list or each member of an object, whose lists are one list then
+EVERY = "*"
 #: the source of a member of Meta: a JsonPath, `@.a.b` beside the list of records, `$header.name` for a header, or
 #: `$link.rel` for the Link header (RFC 8288), with a third member for an attribute of the link
 MetaPath = Annotated[

@@ -99,6 +99,8 @@ class Paging(Model):
     first: int | None = None
     #: `last_id`: the member of a record that goes into `param`
     id_field: JsonPath = ("id",)
+    #: `last_id`: the further params that the next page needs, and the members of the last record that they get
+    last_fields: dict[str, JsonPath] = Field(default_factory=dict)
     #: the name of the query member in the URL of the next page, if it is not the application's name of `param`
     url_param: str | None = None
     #: the params that requests for further pages repeat, by default all; defaults of the others are not sent with them
@@ -124,7 +126,7 @@ class Paging(Model):
 
     @property
     def request_params(self) -> tuple[str, ...]:
-        return tuple(name for name in (self.param, self.size) if name)
+        return tuple(name for name in (self.param, self.size, *self.last_fields) if name)
 
     @cached_property
     def is_counted(self) -> bool:

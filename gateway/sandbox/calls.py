@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from gateway.kinds.members import EVERY
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -58,8 +60,9 @@ Record = dict[str, Any]
 
 
 def nested(place: tuple[str, ...], value: Any) -> Any:
-    """The value at a place within new objects, and within lists if a member is a position."""
+    """The value at a place within new objects, and within lists if a member is a position or `*`."""
     for member in reversed(place):
+        member = "0" if member == EVERY else member
         value = [*[{}] * int(member), value] if member.isdigit() else {member: value}
     return value
 

@@ -16,6 +16,7 @@ from multidict import MultiDict
 from pydantic import BaseModel, ConfigDict, Field
 
 from gateway.kinds.catalog import Operation
+from gateway.kinds.members import EVERY
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH
 from gateway.kinds.placements import put
 from gateway.sandbox import paging
@@ -268,7 +269,7 @@ class Rude:
         incomplete = operation.paging.incomplete if operation.paging else None
         if operation.action.graphql is not None:
             items[-1] = None
-            path = [*(operation.action.records or ())[1:], len(items) - 1]
+            path = [0 if each == EVERY else each for each in (operation.action.records or ())[1:]] + [len(items) - 1]
             error = {"type": "FORBIDDEN", "message": "Resource not accessible", "path": path}
             put(document, ("errors",), [error])
         elif incomplete is not None and isinstance(document, dict):
@@ -364,7 +365,10 @@ def _at_beginning(operation: Operation, call: Call) -> Call:
 
 def _at(document: Any, place: tuple[str, ...]) -> Any:
     for member in place:
-        document = document.get(member) if isinstance(document, Mapping) else None
+        if member == EVERY:
+            document = document[0] if isinstance(document, list) and document else None
+        else:
+            document = document.get(member) if isinstance(document, Mapping) else None
     return document
 
 

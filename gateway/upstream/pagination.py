@@ -26,6 +26,8 @@ class _Next(NamedTuple):
 
     value: Any = None
     incomplete: str | None = None
+    #: the further params of the next page
+    params: Mapping[str, Any] = {}
 
 
 _END = _Next()
@@ -42,7 +44,9 @@ def page_of(
     found = _served(paging, meta, answer, found)
     if paging.is_counted:
         answer = replace(answer, meta={**meta, paging.next[0]: found.value})
-    following = None if found.value is None else {**_repeated(paging, params), paging.param: found.value}
+    following = (
+        None if found.value is None else {**_repeated(paging, params), **found.params, paging.param: found.value}
+    )
     if following is not None:
         following = {name: each for name, each in following.items() if (name, each) not in defaults.items()}
     says_incomplete = paging.incomplete is not None and paging.incomplete.applies(meta.get(paging.incomplete.meta))
@@ -131,7 +135,7 @@ def _counted(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any],
     """The next page of a list whose responses do not name it."""
     if _is_last(paging, meta):
         return _END
-    first = _first(paging)
+    first, following = _first(paging), _END
     asked = None if paging.style is PagingStyle.LAST_ID else _number(params.get(paging.param, first))
     if asked is None and paging.style is not PagingStyle.LAST_ID:
         return _Next(None, f"{paging.param} is not a number, so that the next page cannot be computed")
@@ -140,10 +144,10 @@ def _counted(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any],
         return _after_nothing(paging, meta, asked, says_more=says_more)
     match paging.style:
         case PagingStyle.LAST_ID:
-            value = value_at(payloads.value(answer.records[-1]), paging.id_field) if answer.records else None
-            if isinstance(value, bool) or not isinstance(value, int | str):
-                place = ".".join(paging.id_field)
-                return _Next(None, f"the last record has no {place}, from which the list continues; {_ASK_FOR_LESS}")
+            following = _after_last(paging, answer)
+            value = following.value
+            if value is None:
+                return following
             if str(params.get(paging.param)) == str(value):
                 return _Next(None, _itself())
         case PagingStyle.OFFSET:
@@ -151,7 +155,19 @@ def _counted(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any],
         case _:
             value = (asked or 0) + 1
     is_end = not says_more and _is_end(paging, params, meta, answer.items, (asked or 0) - first)
-    return _END if is_end else _Next(value)
+    return _END if is_end else following._replace(value=value)
+
+
+def _after_last(paging: Paging, answer: OperationResult) -> _Next:
+    """The page after the last record of this one, or why the record names none."""
+    last = payloads.value(answer.records[-1]) if answer.records else None
+    found = {}
+    for param, place in ((paging.param, paging.id_field), *paging.last_fields.items()):
+        found[param] = value_at(last, place)
+        if isinstance(found[param], bool) or not isinstance(found[param], int | str):
+            reason = f"the last record has no {'.'.join(place)}, from which the list continues; {_ASK_FOR_LESS}"
+            return _Next(None, reason)
+    return _Next(found.pop(paging.param), params=found)
 
 
 def _is_end(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any], items: int, position: int) -> bool:

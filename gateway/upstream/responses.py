@@ -32,7 +32,7 @@ from gateway.foundation import payloads
 from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Operation
 from gateway.kinds.failures import Allowance, Failure
-from gateway.kinds.members import JsonPath, MetaPath
+from gateway.kinds.members import EVERY, JsonPath, MetaPath
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
 from gateway.upstream import allowances, refusals
 from gateway.upstream.allowances import left_until
@@ -151,8 +151,11 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     """Records and Meta of a response for which `failure` returned None; raises UpstreamInvalidResponse."""
     action = operation.action
     path = (action.records if operation.is_list else action.record) or ()
+    outer = path[: path.index(EVERY)] if EVERY in path else path
     try:
-        raw, meta = _record_and_meta(response, path, operation.paging)
+        raw, meta = _record_and_meta(response, outer, operation.paging)
+        if raw is not None and len(outer) < len(path):
+            raw = _gathered(raw, path[len(outer) + 1 :])
     except UpstreamInvalidResponse as broken:
         raise UpstreamInvalidResponse(f"{operation}: {broken.detail}") from broken
     begin = None if raw is None else _first_byte(raw)
@@ -175,7 +178,7 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         return OperationResult(result=_NO_RECORDS, meta=meta)
     elif raw is None or begin != _ARRAY_BEGIN:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer has no list of records")
-    if action.unwrap or _NULL in response.body:
+    if action.unwrap or len(outer) < len(path) or _NULL in response.body:
         return _without_nulls(operation, raw, meta)
     return OperationResult(result=raw, meta=meta)
 
@@ -184,6 +187,25 @@ def no_records(operation: Operation) -> OperationResult:
     """The answer of a list without records, where no response has one."""
     meta = None if operation.paging is None else dict.fromkeys(operation.paging.meta)
     return OperationResult(result=_NO_RECORDS, meta=meta)
+
+
+def _gathered(raw: msgspec.Raw, path: JsonPath) -> msgspec.Raw:
+    """The lists at a path within each item of a list, or each member of an object, as one list.
+
+    A list that is missing counts as one item for which the application returned null.
+    """
+    begin, gathered = _first_byte(raw), []
+    if begin not in (_ARRAY_BEGIN, _OBJECT_BEGIN):
+        return raw
+    outer = path[: path.index(EVERY)] if EVERY in path else path
+    for each in payloads.items(raw) if begin == _ARRAY_BEGIN else payloads.members(raw).values():
+        found = raw_at(each, outer) or NULL
+        if len(outer) < len(path):
+            found = _gathered(found, path[len(outer) + 1 :])
+        if _first_byte(found) not in (_ARRAY_BEGIN, _NULL_BEGIN):
+            raise UpstreamInvalidResponse("the application's answer has no list of records")
+        gathered += payloads.items(found) if _first_byte(found) == _ARRAY_BEGIN else [NULL]
+    return msgspec.Raw(msgspec.json.encode(gathered))
 
 
 def _listed(raw: msgspec.Raw, key: str) -> msgspec.Raw:

@@ -101,6 +101,14 @@ STORIES = [
         environment={"subdomain": "acme"},
     ),
     Story(
+        "clickup-api",
+        {"api_key": "token"},
+        ("tasks", {"list_id": "4"}, "page", "next"),
+        ("id", "task_id"),
+        ("tasks", "get", {"task_id": "nothing"}, "upstream_not_found"),
+        ("tasks", "update", {"task_id": "{id}", "name": "Call Ada"}, "name", "Call Ada"),
+    ),
+    Story(
         "crm-records",
         {"private_app_token": "token"},
         ("contacts", {"limit": 2}, "after", "next_cursor"),

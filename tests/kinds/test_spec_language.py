@@ -118,6 +118,19 @@ def test_the_pages_examples_of_paging_and_graphql_are_sound(example):
     assert set(paging) == {"linked", "after", "offset", "page_info"}
 
 
+def test_paths_beside_the_list_are_refused_for_lists_that_are_gathered(example):
+    connector, shipments = example / "connector.yaml", example / "shipments.yaml"
+    gathered = shipments.read_text("utf-8").replace("    records: shipments", "    records: boards.*.shipments", 1)
+    shipments.write_text(gathered, "utf-8")
+    sound = errors(example)
+    connector.write_text(connector.read_text("utf-8").replace("paging.next", '"@.next"'), "utf-8")
+
+    found = errors(example)
+
+    assert sound == []
+    assert "has paths beside the list (`@`), but `*` gathers lists" in " ".join(found)
+
+
 def test_the_pages_example_of_a_long_operation_is_sound(example):
     blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
     [long_operation] = [block for block in blocks if list(block) == ["tag_many"]]
@@ -230,6 +243,7 @@ MISTAKES = [
         33,
         "x.example.com is not among the hosts",
     ),
+    (SHIPMENTS, "    record: shipment\n    find_by", "    record: a.*\n    find_by", 32, "a record has one place"),
     (SHIPMENTS, "    find_by", "    unwrap: node\n    find_by", 33, "is only for actions with `records`"),
     (SHIPMENTS, "    find_by", "    single: true\n    find_by", 33, "is only for actions with `records`"),
     (

@@ -68,6 +68,7 @@ STYLES: dict[str, dict[str, Any]] = {
     "page by link": {"style": "page", "param": "after", "size": "size", "next": "n", "meta": {"n": "$link.next"}},
     "offset": {"style": "offset", "param": "after", "size": "size", "total": "total", "meta": {"total": "@.total"}},
     "last id": {"style": "last_id", "param": "after", "size": "size", "has_more": "more", "meta": {"more": "more"}},
+    "last id and time": {"style": "last_id", "param": "after", "size": "size", "last_fields": {"name": "name"}},
     "link": {"style": "link", "param": "after", "size": "size", "next": "n", "meta": {"n": "links.next"}},
     "link that is always there": {
         "style": "link",
@@ -259,6 +260,7 @@ async def test_a_query_that_the_spec_does_not_allow_is_refused():
         {"records": "data.gadgets.edges", "unwrap": "node"},
         {"records": "gadgets", "map_key": "id"},
         {"records": "0.hits"},
+        {"records": "boards.*.page.items"},
     ],
 )
 async def test_responses_have_the_format_of_the_spec(list_):

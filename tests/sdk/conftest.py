@@ -40,6 +40,7 @@ KINDS = (
     Kind("mailchimp", "mailchimp", {"api_key": "t-us6"}, {"data_center": "us6"}),
     Kind("support-desk", "zendesk-support", {"email": "a@example.com", "api_token": "t"}, {"subdomain": "acme"}),
     Kind("zendesk-talk", "zendesk-talk", {"email": "a@example.com", "api_token": "t"}, {"subdomain": "acme"}),
+    Kind("clickup-api", "clickup-api", {"api_key": "t"}),
     Kind("customer-io", "customer-io", {"app_api_key": "t"}),
     Kind("crm-records", "hubspot", {"private_app_token": "t"}),
     Kind("crm-query", "salesforce", OAUTH, {"instance_url": "https://acme.my.salesforce.com"}),

@@ -54,6 +54,7 @@ PAGE_LINK = {"style": "page", "param": "page", "next": "next", "meta": {"next": 
 PAGE = {"style": "page", "param": "page", "size": "size"}
 OFFSET = {"style": "offset", "param": "skip", "size": "size"}
 LAST_ID = {"style": "last_id", "param": "since", "size": "size"}
+LAST_OF_TIME = {**LAST_ID, "last_fields": {"at": "id"}}
 MORE = {"has_more": "more", "meta": {"more": "more"}}
 DONE = {"end": "done", "meta": {"done": "done"}}
 TOTAL = {"total": "total", "meta": {"total": "total"}}
@@ -118,6 +119,9 @@ COUNTED = [
     (OFFSET, {"skip": 3}, {}, 3, {"skip": 6}),
     ({**OFFSET, "first": 1}, {}, {}, 3, {"skip": 4}),
     (LAST_ID, {"size": 5}, {}, 3, {"size": 5, "since": 3}),
+    # further params from the last record
+    (LAST_OF_TIME, {"since": 1, "at": 1}, {}, 3, {"since": 3, "at": 3}),
+    ({**LAST_ID, "last_fields": {"at": "made.at"}}, {}, {}, 3, "the last record has no made.at"),
     # short pages, where the vendor documents them
     *(({**style, **SHORT}, {"size": 5}, {}, 3, END) for style in (PAGE, OFFSET, LAST_ID)),
     ({**PAGE, **SHORT}, {"size": 3}, {}, 3, {"size": 3, "page": 2}),

@@ -38,7 +38,7 @@ async def walked(
 ) -> list[Any]:
     """The ids of a list whose pages are answered as the script says, by the query of each request; also in `found`."""
     found = [] if found is None else found
-    names = {paging["param"], *([paging["size"]] if "size" in paging else ()), *params}
+    names = {paging["param"], *([paging["size"]] if "size" in paging else ()), *paging.get("last_fields", ()), *params}
     action = {"records": records, "paging": "style", "params": {name: {} for name in names}}
     kind = Kind(small_operation(action, paging={"style": {"order": "stable", **paging}}).spec)
     with Applications() as web:
@@ -118,6 +118,11 @@ LISTS = {
         {"style": "last_id", "param": "since", "size": "limit"},
         {"limit": 2},
         {"limit=2": said(things(4, 7)), "limit=2&since=7": said([])},
+    ),
+    "the id of the last record and another member of it": (
+        {"style": "last_id", "param": "since", "last_fields": {"start": "id"}},
+        {},
+        {"": said(things(4, 7)), "since=7&start=7": said([])},
     ),
 }
 IN_A_BODY = {

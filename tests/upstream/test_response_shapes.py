@@ -38,10 +38,35 @@ def answered(document: object, status: int = 200) -> UpstreamResponse:
         ({"records": "data", "single": True}, {"data": {"series": [1, 2]}}, [{"series": [1, 2]}]),
         ({"records": "$", "single": True}, {"series": [1, 2]}, [{"series": [1, 2]}]),
         ({"records": "data", "single": True}, {"data": [{"id": 1}]}, [{"id": 1}]),
+        (
+            {"records": "boards.*.page.items"},
+            {"boards": [{"page": {"items": [1, 2]}}, {"page": {"items": []}}]},
+            [1, 2],
+        ),
+        ({"records": "boards.*.page.items"}, {"boards": []}, []),
+        ({"records": "boards.*.page.items"}, {"boards": None}, []),
+        ({"records": "*"}, {"people": [1], "addresses": [2]}, [1, 2]),
+        ({"records": "*"}, [[1], [2]], [1, 2]),
+        ({"records": "a.*.b.*"}, {"a": {"x": {"b": [[1], [2]]}, "y": {"b": {"z": [3]}}}}, [1, 2, 3]),
+        ({"records": "a.*", "unwrap": "node"}, {"a": [[{"node": 1}], [{"node": 2}]]}, [1, 2]),
     ],
 )
 def test_records_lie_where_the_spec_says(action, document, records):
     assert read(small_operation(action), answered(document)).decoded() == records
+
+
+@pytest.mark.parametrize("inner", [None, {}, {"items": None}])
+def test_a_list_that_is_missing_among_several_makes_the_whole_incomplete(inner):
+    page = read(small_operation({"records": "boards.*.items"}), answered({"boards": [{"items": [1]}, inner]}))
+
+    assert page.decoded() == [1]
+    assert "null for 1 of 2 records" in page.incomplete
+
+
+@pytest.mark.parametrize("boards", ["no", 7, [{"items": {}}], [{"items": "no"}]])
+def test_what_is_no_list_among_several_is_refused(boards):
+    with pytest.raises(UpstreamInvalidResponse):
+        read(small_operation({"records": "boards.*.items"}), answered({"boards": boards}))
 
 
 @pytest.mark.parametrize(("action", "came"), [({"records": "things"}, []), ({"record": "thing"}, None)])

@@ -426,6 +426,7 @@ _OF_PAGING_STYLE = {
     "short_page": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.LAST_ID),
     "scrolls": (PagingStyle.CURSOR,),
     "id_field": (PagingStyle.LAST_ID,),
+    "last_fields": (PagingStyle.LAST_ID,),
     "url_param": (PagingStyle.LINK, PagingStyle.PAGE),
     "max_pages": (PagingStyle.PAGE, PagingStyle.LINK),
     "max_records": (PagingStyle.PAGE, PagingStyle.OFFSET, PagingStyle.CURSOR, PagingStyle.UNKNOWN),

@@ -10,8 +10,8 @@ from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.graphql_documents import FIELD_NAMES, has_fragment
 from gateway.kinds.lint import bulk, long_running
 from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolved, undescribed
-from gateway.kinds.members import FORM, MULTIPART, is_json, media_type
-from gateway.kinds.paging import Paging, TimeOrder
+from gateway.kinds.members import EVERY, FORM, MULTIPART, is_json, media_type
+from gateway.kinds.paging import BESIDE_RECORDS, Paging, TimeOrder
 from gateway.kinds.placements import Placement
 from gateway.kinds.requests import Action
 from gateway.kinds.rule_names import known_rules
@@ -69,6 +69,10 @@ def _result(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     for member in ("paging", "map_key", "unwrap"):
         if action.single and getattr(action, member):
             yield ("single",), f"is for one object in place of the list, which has no `{member}`; drop one of them"
+    if EVERY in (action.record or ()):
+        yield ("record",), "`*` gathers the lists of `records`; a record has one place"
+    if EVERY in (action.records or ()) and (action.map_key or action.single or action.long_running):
+        yield ("records",), "`*` gathers lists; `map_key`, `single` and `long_running` need one place"
 
 
 def _placements(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -235,10 +239,16 @@ def _pages(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
                 hint = did_you_mean(name, operation.action.params)
                 yield ("paging",), f"{style} needs {name}, which is not among the params; {hint}"
         yield from _counted(operation, kind.spec.paging[style])
+        if EVERY in (operation.action.records or ()) and _is_beside_records(kind.spec.paging[style]):
+            yield ("paging",), f"{style} has paths beside the list (`@`), but `*` gathers lists; write whole paths"
     order = operation.action.order
     if isinstance(order, TimeOrder) and order.since is not None and order.since not in operation.action.params:
         hint = did_you_mean(order.since, operation.action.params)
         yield ("order", "since"), f"{order.since} is not among the params; {hint}"
+
+
+def _is_beside_records(paging: Paging) -> bool:
+    return any(path[:1] == (BESIDE_RECORDS,) for path in paging.meta.values())
 
 
 def _counted(operation: Operation, paging: Paging) -> Iterator[PlacedError]:
