@@ -17,6 +17,9 @@ MAX_LINK_SECONDS = 1800
 
 KIND_ID = "5f0c1d2e-8a3b-4c4d-9e5f-6a7b8c9d0e1f"
 
+#: the type of a request for a connector to an MCP server, which is no kind
+MCP = "mcp"
+
 
 class ConnectorStatus(StrEnum):
     """Whether a connector can be used."""

@@ -13,6 +13,7 @@ from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.imports.model import ImportedKind, corrected, kind_of, with_confirmed_effects
 from gateway.connectors.imports.store import ImportedKindStore
+from gateway.contract.connectors import MCP
 from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.importing.changes import Change, changes_between
@@ -22,9 +23,6 @@ from gateway.upstream.mcp_servers import McpAddress, described
 from gateway.upstream.upstreams import Upstreams
 
 log = logging.getLogger(__name__)
-
-#: the type of a request for a connector to an MCP server, which is no kind
-MCP = "mcp"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,8 +8,8 @@ from msgspec.structs import asdict
 from pydantic import Field, StringConstraints
 
 from gateway.access.identity.model import Scope
-from gateway.connectors.imports.service import MCP
 from gateway.contract.connectors import (
+    MCP,
     Connector,
     ConnectorPage,
     ConnectorRequest,
