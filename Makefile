@@ -88,7 +88,7 @@ check: $(INSTALLED) ## Check format, lint and types
 lock: ## Pin all dependencies by hash, after a change to pyproject.toml or constraints.txt (needs uv)
 	@$(LOCK) --extra all --extra dev --output-file $(LOCKS)/dev.txt
 	@$(LOCK) --extra all --output-file $(LOCKS)/all.txt
-	@$(LOCK) --extra server --extra s3 --extra otel --output-file $(LOCKS)/image.txt
+	@$(LOCK) --extra server --extra semantic --extra s3 --extra otel --output-file $(LOCKS)/image.txt
 
 sbom: $(INSTALLED) ## Write bills of materials (CycloneDX) of the wheel and the image to dist/
 	@mkdir -p dist

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from gateway.kinds.find.command_line import Schema, dereferenced, typed
+from gateway.kinds.command_line import Schema, dereferenced, typed
 
 PARAMS_HELP = """\b
 Params:

@@ -68,12 +68,12 @@ def find(
 
 def _shipped(text: str, kind: str | None, effect: str | None, limit: int) -> Found:
     from gateway.kinds.find.descriptions import summary
-    from gateway.kinds.find.index import OperationIndex
+    from gateway.kinds.find.index import index_of
     from gateway.kinds.loading import load_catalog, own_folders
 
     catalog = load_catalog(own_folders())
     named = catalog.kind(kind).name if kind else None
-    found = OperationIndex(catalog).search(text, named, effect, limit)
+    found = index_of(catalog).search(text, named, effect, limit)
     data, closest = (
         [{**summary(match.entry), "score": match.score, "connectors": []} for match in matches]
         for matches in (found.data, found.closest)

@@ -17,7 +17,7 @@ from gateway.cli.shell_completion import complete_action, complete_entity, compl
 from gateway.cli.words import printable
 from gateway.client import Gateway
 from gateway.errors import UnknownAction, UnknownEntity
-from gateway.kinds.find.command_line import example_call
+from gateway.kinds.command_line import example_call
 from gateway.kinds.suggestions import did_you_mean, known_actions
 
 Facts = Mapping[str, Any]

@@ -272,7 +272,7 @@ async def _log_unserved(connectors: ConnectorServices, catalog: Catalog) -> None
 
 
 def _index_of(catalog: Catalog) -> "OperationIndex":
-    from gateway.kinds.find.index import index_of  # takes 0.2 s, in a thread
+    from gateway.kinds.find.index import index_of  # takes seconds, in a thread
 
     return index_of(catalog)
 

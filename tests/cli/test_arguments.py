@@ -3,7 +3,7 @@ import pytest
 
 from gateway.cli.arguments import read_pairs, read_params
 from gateway.cli.call import with_page_size
-from gateway.kinds.find.command_line import words_of
+from gateway.kinds.command_line import words_of
 from tests.harness.catalog import shipped_catalog
 
 SCHEMA = {

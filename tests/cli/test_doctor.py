@@ -26,6 +26,7 @@ from gateway.run.monitoring.health_checks import (
     of_machine,
     of_postgres,
     of_redis,
+    of_search,
     of_settings,
 )
 from gateway.settings import Settings
@@ -73,6 +74,12 @@ def test_a_variable_that_has_no_effect_is_reported(environ, status, said):
 
 def test_a_file_of_authorities_that_exists_and_an_empty_proxy_are_accepted():
     assert list(of_environment({"SSL_CERT_FILE": __file__, "HTTP_PROXY": ""})) == []
+
+
+def test_a_search_by_words_alone_is_a_warning_that_names_the_extra():
+    assert of_search(Path("wordllama")).status is CheckStatus.PASSED
+    assert of_search(None).status is CheckStatus.WARNING
+    assert "agent-connector-gateway[semantic]" in of_search(None).message
 
 
 def test_missing_keys_are_a_failure_and_an_unknown_kind_is_reported():

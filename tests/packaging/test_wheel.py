@@ -130,6 +130,15 @@ def test_the_base_install_has_engine_client_and_help(base):
     assert "support-desk" in [kind["kind"] for kind in json.loads(kinds.stdout)]
 
 
+@pytest.mark.parametrize("environment_of", ["base", "installed"])
+def test_operations_are_found_with_and_without_the_vectors_of_words(environment_of, request):
+    program = request.getfixturevalue(environment_of) / "gateway"
+
+    found = run(program, "find", "close a zendesk ticket", "--offline", "-o", "json")
+
+    assert json.loads(found.stdout)["data"][0]["operation"] == "support-desk.tickets.update", found.stderr
+
+
 async def test_the_base_install_calls_a_gateway(base):
     async with TestServer(Stub().application()) as server:
         settings = {

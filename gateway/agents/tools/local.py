@@ -1,7 +1,10 @@
 """The tools' backend in this process: one application, without a gateway; credentials stay in the process."""
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from functools import partial
+from math import inf
 from typing import Any
 from uuid import uuid4
 
@@ -12,12 +15,13 @@ from gateway.agents.tools.backend import AgentCall, ConnectorInfo, Part
 from gateway.agents.tools.ranges import part_of_file, part_of_records, part_of_text
 from gateway.errors import InvalidParams, NotFound, UpstreamTooLarge
 from gateway.foundation import payloads
+from gateway.foundation.aio.remembered import Remembered
 from gateway.in_process import LocalConnector
 from gateway.jobs.model import StoredJob
 from gateway.jobs.results import line_of
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.find.entries import OperationEntry
-from gateway.kinds.find.index import OperationIndex
+from gateway.kinds.find.index import OperationIndex, index_of
 from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.responses import OperationResult
 
@@ -33,11 +37,11 @@ class LocalBackend:
     def __init__(self, connector: LocalConnector) -> None:
         self._connector = connector
         self.catalog = Catalog([connector.kind])
-        self._index = OperationIndex(self.catalog)
+        self._index = Remembered(partial(asyncio.to_thread, index_of, self.catalog), inf, lambda: 0)
         self._results: OrderedDict[str, tuple[bytes, str]] = OrderedDict()
 
     async def index(self) -> OperationIndex:
-        return self._index
+        return await self._index()
 
     async def connectors(self, caller: Any) -> Sequence[ConnectorInfo]:
         kind = self._connector.kind

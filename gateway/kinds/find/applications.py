@@ -4,9 +4,8 @@ import re
 from collections import defaultdict
 
 from gateway.kinds.catalog import Catalog
-from gateway.kinds.find.other_applications import pattern_of_others
 from gateway.kinds.find.verbs import COMMANDS
-from gateway.kinds.find.words import CONDITION_WORDS, EMPTY, stems, words
+from gateway.kinds.find.words import CONDITION_WORDS, EMPTY, words
 
 #: words of tasks; an application that is named "List" or "Monday" must not change the meaning of tasks for others
 _PLAIN_WORDS = EMPTY | CONDITION_WORDS | COMMANDS.keys()
@@ -36,19 +35,7 @@ class Applications:
             re.I,
         )
 
-        self._others = pattern_of_others(self._kinds)
-
     def separated(self, text: str) -> tuple[str, frozenset[str]]:
         """The text without names of applications, and the kinds of these applications."""
         found = [self._kinds[match[1].lower()] for match in self._pattern.finditer(text)]
         return self._pattern.sub(" ", text), frozenset().union(*found)
-
-    def other_in(self, text: str) -> str | None:
-        """The name of an application without a kind, if the text has one."""
-        found = self._others.search(text)
-        return None if found is None else found[0]
-
-    def by_stem(self) -> dict[str, frozenset[str]]:
-        """The kinds, by the stems of names of one word; for misspelt names."""
-        single = {stems(name): kinds for name, kinds in self._kinds.items()}
-        return {terms[0]: kinds for terms, kinds in single.items() if len(terms) == 1}

@@ -45,8 +45,6 @@ _CIRCUMSTANCE = re.compile(
     r"|as (?:she|he|they|we|i|it|the|our|my)\b|when (?!is|are|was|were|did|do|does|will|has|have|can))",
     re.I,
 )
-#: circumstances that never contain the request itself: "because she needs a rest"
-_REASON = re.compile(r"(?:because|so that|unless|if|although|though)\b", re.I)
 _FILLER = re.compile(
     r"(?:(?:and|so(?! that)|then|but|now|ok|okay|hi|hello|hey|dear|please|kindly|just|also|simply|quickly|therefore"
     r"|maybe|perhaps)\b[, ]*)+",
@@ -68,13 +66,6 @@ _WANTING = re.compile(
     r"|requires?|wonders?|is asking|has to see|must (?:see|know|have))\b"
 )
 _INFINITIVE = re.compile(r"(?:you )?to ")
-#: courtesies, which ask an application for nothing
-_COURTESY = re.compile(
-    r"(?:sorry|thanks|thank you|many thanks|cheers|(?:i )?hope (?:you|your|this|that|it)|no (?:need|hurry|rush)"
-    r"|good (?:morning|afternoon|evening)|(?:i )?appreciate|keep in mind|(?:you )?remember the|tell me when"
-    r"|let me know)\b",
-    re.I,
-)
 
 
 def clauses_of(text: str) -> list[Clause]:
@@ -88,7 +79,7 @@ def _clauses(text: str) -> Iterator[Clause]:
         if not part:
             continue
         bare = _after(_FILLER, part.strip())
-        wanting = None if _REASON.match(bare) else _WANTING.search(bare)
+        wanting = _WANTING.search(bare)
         if wanting:
             bare = bare[wanting.end() :].strip() or bare
         bare = _after(_INFINITIVE, bare)
@@ -100,7 +91,7 @@ def _clauses(text: str) -> Iterator[Clause]:
 
 
 def _role(bare: str, content: str, listed: list[str], is_wanted: bool, before: Role) -> Role:
-    if (_CIRCUMSTANCE.match(bare) and not is_wanted) or _COURTESY.match(bare):
+    if _CIRCUMSTANCE.match(bare) and not is_wanted:
         return Role.CIRCUMSTANCE
     if is_wanted or content != bare or listed[0] in ASKING or is_imperative(listed):
         return Role.REQUEST

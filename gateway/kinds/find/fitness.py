@@ -1,78 +1,68 @@
 """The fit of an action, from 0 to 1: how well it matches the verbs of a question or, without verbs, its form."""
 
-from collections.abc import Mapping
-
+from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.find.corpus import IndexedOperation
 from gateway.kinds.find.questions import Number, Question, Verb
-from gateway.kinds.find.verbs import OTHER, SPECIAL, affinity
+from gateway.kinds.find.verbs import OTHER, WRITES
 
-WRITES = frozenset(["create", "update", "delete"])
+_OF_MANY = frozenset(["list", "api_search", SEARCH_ACTION])
+_READS = _OF_MANY | {"get", "download"}
 
-#: the fit of actions if there is no verb: in a question, in another text, and for a new thing
-_ASKING: Mapping[str, float] = {"list": 1, "api_search": 0.75, "context_store_search": 0.7, "get": 0.6}
-_STATING: Mapping[str, float] = {"list": 0.6, "api_search": 0.5, "context_store_search": 0.45, "get": 0.4}
-_NEW: Mapping[str, float] = {"create": 0.7, "get": 0.4, "api_search": 0.4, "list": 0.3, "context_store_search": 0.25}
-#: the fit of reads by the number of records
-_BY_NUMBER: Mapping[Number, Mapping[str, float]] = {
-    Number.ONE: {"get": 1, "list": 0.5, "api_search": 0.4, "context_store_search": 0.35},
-    Number.MANY: {"get": 0.5, "list": 1},
-}
-#: the fit of other actions: in a question, in another text, for a new thing, and if there is a command
-_UNASKED_IN_QUESTION, _UNASKED, _UNASKED_FOR_NEW, _UNASKED_BY_COMMAND = 0.1, 0.2, 0.3, 0.1
-#: the fit of a write for a demand: "newcomers should read …"
-_DEMANDED = 0.5
-#: the factor for a write, if the question is about many records
-_OF_MANY = 0.5
-#: the fit of an action if there is no verb, multiplied by the cosine of its closest phrase
-_PHRASE = 0.3
-#: the factor for the same of a write, if the question only asks for knowledge
-_PHRASE_OF_WRITE = 0.5
-#: the factor for an action whose phrases lack a verb that few APIs have an operation for: "pin the message"
-_UNKNOWN_VERB = 0.6
-#: minimum cosine of a phrase that has the verb in the same sense
-_SAME_SENSE = 0.55
+#: the fit of another action that returns many records too; of another read or another write
+_OF_MANY_TOO, _SAME_SORT = 0.7, 0.5
+#: the certainty that a phrase without a verb asks to read, and that one of a new thing asks to create it
+_STATED, _NEW = 0.6, 0.7
+#: the fit of an action that nothing asks for
+_UNASKED = 0.1
 
 
-def fitness(question: Question, action: str, own_verbs: frozenset[str], closest: float) -> float:
-    """The fit of an action; `own_verbs` are the first words of its phrases, `closest` is the cosine of the nearest."""
-    by_verbs = max(
-        (
-            _by_verb(question, stem, verb=verb, action=action, own_verbs=own_verbs, closest=closest)
-            for stem, verb in question.verbs.items()
-        ),
-        default=0.0,
-    )
-    if question.is_command:
-        return max(by_verbs, _UNASKED_BY_COMMAND)
-    is_knowledge = question.is_asking or question.number is Number.MANY
-    by_phrase = closest * _PHRASE * (_PHRASE_OF_WRITE if is_knowledge and action in WRITES else 1)
-    return max(by_verbs, by_phrase, _by_form(question, action))
+class Fitness:
+    """The fits of actions for one question."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._fits: dict[tuple[str, frozenset[str]], float] = {}
+
+    def of(self, operation: IndexedOperation) -> float:
+        """The fit of an operation's action; verbs that begin its phrases fit it, whatever they usually mean."""
+        key = operation.action, operation.verbs.intersection(self._question.verbs)
+        if key not in self._fits:
+            self._fits[key] = _fitness(self._question, *key)
+        return self._fits[key]
 
 
-def _by_verb(
-    question: Question, stem: str, verb: Verb, action: str, own_verbs: frozenset[str], closest: float
-) -> float:
-    by_number = _BY_NUMBER.get(question.number, {})
-    if action in by_number:
-        # A question about one record by its id asks for a get, whatever the verb.
-        return verb.weight * by_number[action] * max(affinity(verb.meanings, each) for each in ("get", "list"))
-    fit = affinity(verb.meanings, action)
-    is_same_sort = OTHER in verb.meanings or (action in WRITES) == bool(verb.meanings & WRITES)
-    if stem in SPECIAL and stem not in own_verbs:
-        fit *= _UNKNOWN_VERB
-    if stem in own_verbs and (fit > 0 or is_same_sort or closest >= _SAME_SENSE):
-        fit = 1.0
-    return verb.weight * fit
+def _fitness(question: Question, action: str, own_verbs: frozenset[str]) -> float:
+    by_verbs = (_by_verb(question, stem, verb, action, own_verbs) for stem, verb in question.verbs.items())
+    by_form = _UNASKED if question.is_command else _by_form(question, action)
+    return max(by_form, max(by_verbs, default=0.0))
+
+
+def _by_verb(question: Question, stem: str, verb: Verb, action: str, own_verbs: frozenset[str]) -> float:
+    fit = max(_fit(_counted(question, meaning), action) for meaning in verb.meanings)
+    return verb.weight * (1.0 if stem in own_verbs and fit and action not in _READS else fit)
+
+
+def _counted(question: Question, asked: str) -> str:
+    """What is asked for, given the number of records: one with an id is got, whatever the verb, and many are listed."""
+    if question.number is Number.ONE and asked in _OF_MANY:
+        return "get"
+    return "list" if question.number is Number.MANY and asked == "get" else asked
+
+
+def _fit(asked: str, action: str) -> float:
+    if asked == action:
+        return 1.0
+    if asked in _OF_MANY and action in _OF_MANY:
+        return _OF_MANY_TOO
+    is_same_sort = action in WRITES if asked in WRITES or asked == OTHER else action in _READS
+    return _SAME_SORT if is_same_sort else 0.0
 
 
 def _by_form(question: Question, action: str) -> float:
     """The fit by the form of the question: an id, a plural, an article."""
+    if action in _READS:
+        certainty = 1.0 if question.is_asking else 1 - _NEW if question.is_new else _STATED
+        return certainty * _fit("get" if question.number is Number.ONE else "list", action)
     if question.is_new and not question.is_asking:
-        return _NEW.get(action, _UNASKED_FOR_NEW)
-    worth = _ASKING if question.is_asking else _STATING
-    unasked = _UNASKED_IN_QUESTION if question.is_asking else _UNASKED
-    by_number = _BY_NUMBER.get(question.number, {})
-    value = worth["list"] * by_number[action] if action in by_number else worth.get(action, unasked)
-    if action in WRITES:
-        value *= _OF_MANY if question.number is Number.MANY else 1
-        return max(value, _DEMANDED) if question.is_demand else value
-    return value
+        return _NEW * _fit("create", action)
+    return _UNASKED

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from gateway.kinds.catalog import Kind
-from gateway.kinds.find.confidence import AnalyzedQuestion, Evidence, is_named, subject, wants_write
+from gateway.kinds.find.confidence import Candidate, is_named, subject, wants_write
 from gateway.kinds.find.corpus import Corpus
-from gateway.kinds.find.fitness import WRITES
 from gateway.kinds.find.questions import Question
+from gateway.kinds.find.verbs import WRITES
 
 NOTHING = "No matching operations. Try different words."
 
@@ -16,17 +16,13 @@ _DOES = {"create": "creates", "update": "changes", "delete": "deletes"}
 _ENTITIES = 12
 
 
-def message_for(analyzed: AnalyzedQuestion, found: Sequence[Evidence], kinds: frozenset[str], corpus: Corpus) -> str:
+def message_for(question: Question, found: Sequence[Candidate], kinds: frozenset[str], corpus: Corpus) -> str:
     """`HubSpot: crm-records has no operation that creates deals; deals: list, get, api_search`.
 
     `kinds` are those that a parameter or the question names; without them the message is less specific.
     """
-    question = analyzed.question
-    if analyzed.other_application is not None and not kinds:
-        applications = ", ".join(sorted({kind.spec.application for kind in corpus.catalog}))
-        return f"There is no kind for {analyzed.other_application}. Applications: {applications}"
     about = subject(found) if found else None
-    if about is not None and (not kinds or about.operation.owner[0] in kinds) and is_named(question, about):
+    if about is not None and (not kinds or about.operation.entity[0] in kinds) and is_named(question, about):
         kind, entity_id = about.operation.entry.kind, about.operation.entry.entity_id
         actions = [*kind.entity(entity_id).actions]
         does = _that_does(question, actions)

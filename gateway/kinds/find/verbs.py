@@ -1,27 +1,18 @@
 """The verbs of requests, and the actions that they ask for."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.find.words import stem
 
 #: first words of questions
 ASKING = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "why", "how", "is", "are", "was", "were",
                     "did", "does", "has", "have", "any", "anyone", "anybody"])  # fmt: skip
 
+#: the standard actions that change something
+WRITES = frozenset(["create", "update", "delete"])
 #: the meaning of a verb that is not listed
 OTHER = "other"
-#: for the action that a verb asks for, the fit of each action, from 0 to 1
-_VERBS: Mapping[str, Mapping[str, float]] = {
-    "list": {"list": 1, "api_search": 0.5, "context_store_search": 0.6, "get": 0.4},
-    "get": {"get": 1, "list": 0.65, "download": 0.4, "api_search": 0.5, "context_store_search": 0.5},
-    "api_search": {"api_search": 1, "context_store_search": 0.95, "list": 0.9, "get": 0.4},
-    "create": {"create": 1, "update": 0.3},
-    "update": {"update": 1, "create": 0.4, "delete": 0.2},
-    "delete": {"delete": 1, "update": 0.4},
-    "download": {"download": 1, "get": 0.5, "list": 0.2},
-    # a verb that is not listed below more often means a change than not
-    OTHER: {"create": 0.4, "update": 0.4, "delete": 0.3},
-}
 #: the verbs, by the action that they ask for
 _WORDS_OF = {
     "list": """
@@ -108,13 +99,8 @@ DETERMINERS = frozenset(
 
 def plain_action(action: str, *, is_read: bool) -> str:
     """The standard action that an action is like: `create` for `create_many` and `duplicate`."""
-    if any(action in actions for actions in _VERBS.values()):
+    if action in _WORDS_OF or action == SEARCH_ACTION:
         return action
     like = next((COMMANDS[word] for word in action.split("_") if word in COMMANDS), frozenset())
     fallback = "list" if is_read else "update"
     return next((each for each in ("list", "get", "create", "update", "delete") if each in like), fallback)
-
-
-def affinity(meanings: Iterable[str], action: str) -> float:
-    """The fit of an action for a verb with these meanings, from 0 to 1."""
-    return max((_VERBS[meaning].get(action, 0.0) for meaning in meanings), default=0.0)

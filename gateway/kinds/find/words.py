@@ -72,7 +72,7 @@ CONDITION_WORDS = frozenset(
     greater higher lower fewer longer shorter least
     """.split()  # noqa: SIM905
 )
-#: common words that are ignored if the index does not have them
+#: common words, which name no thing that a task is about
 COMMON_WORDS = frozenset(
     """
     able actually allow appear ask asked asks bad become becomes begin believe big bit bring came clear come comes

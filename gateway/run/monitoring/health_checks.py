@@ -24,6 +24,7 @@ from gateway.errors import GatewayError
 from gateway.foundation.db.migrate import SchemaError, pending
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import KeyListError, Vault, read_keys
+from gateway.kinds.find.vectors import folder as vectors_folder
 from gateway.kinds.loading import serving_catalog
 from gateway.kinds.suggestions import did_you_mean
 from gateway.kinds.sunsets import all_sunsets
@@ -88,7 +89,12 @@ def failed(what: str, message: str) -> CheckResult:
 async def check_results(settings: Settings, environ: Mapping[str, str] = os.environ) -> AsyncIterator[CheckResult]:
     """Run every check, the most important first."""
     yield passed("gateway", f"version {version('agent-connector-gateway')}, data in {settings.data_dir.absolute()}")
-    for result in (*of_environment(environ), *of_settings(settings, environ), *of_machine(settings)):
+    for result in (
+        *of_environment(environ),
+        *of_settings(settings, environ),
+        *of_machine(settings),
+        of_search(vectors_folder()),
+    ):
         yield result
     async for result in of_postgres(settings):
         yield result
@@ -159,6 +165,16 @@ def of_machine(settings: Settings) -> Iterator[CheckResult]:
             f"the limit is {allowed:,}, but {needed:,} may be needed; raise the limit (ulimit -Hn, LimitNOFILE=), or "
             "lower GATEWAY_MAX_CONNECTIONS and GATEWAY_MAX_UPSTREAM_CONNECTIONS",
         )
+
+
+def of_search(vectors: Path | None) -> CheckResult:
+    """Whether operations are found by the meaning of words, too; `vectors` is the folder of the optional package."""
+    if vectors is None:
+        return warning(
+            "operation search",
+            "compares words, not their meanings: install the extra `semantic` (`agent-connector-gateway[semantic]`)",
+        )
+    return passed("operation search", "compares words and their meanings")
 
 
 def needed_files(settings: Settings) -> int:

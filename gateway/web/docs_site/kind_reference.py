@@ -8,8 +8,8 @@ from typing import Any
 
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
+from gateway.kinds.command_line import example_call
 from gateway.kinds.describe import kind_view
-from gateway.kinds.find.command_line import example_call
 from gateway.kinds.param_rows import param_rows, type_name
 from gateway.upstream.download import ACTION as DOWNLOAD
 from gateway.web.openapi.samples import typescript_call

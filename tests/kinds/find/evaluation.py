@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from gateway.kinds.find.index import OperationIndex
+from gateway.kinds.find.index import OperationIndex, index_of
 from tests.harness.catalog import shipped_catalog
 
 _HERE = Path(__file__).parent
@@ -97,7 +97,13 @@ def searching(index: OperationIndex) -> Search:
 
 @cache
 def shipped_index() -> OperationIndex:
-    """The index of the shipped kinds."""
+    """The index of the shipped kinds, which compares words and, with the extra `semantic`, their meanings."""
+    return index_of(shipped_catalog())
+
+
+@cache
+def index_of_words() -> OperationIndex:
+    """The index of the shipped kinds that compares words alone."""
     return OperationIndex(shipped_catalog())
 
 
