@@ -4,9 +4,11 @@ from typing import Any
 
 import click
 
-from gateway.cli.client_session import calls_gateway, shows
+from gateway.cli.arguments import PARAMS_HELP, read_params
+from gateway.cli.client_session import calls_gateway, connector_option, find, schema_of, shows
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import output_option, write
+from gateway.cli.shell_completion import complete_action, complete_entity, complete_kind, complete_param
 from gateway.client import Gateway
 from gateway.contract.approvals import ApprovalStatus
 
@@ -41,6 +43,46 @@ async def show(gateway: Gateway, approval_id: str) -> None:
     if approval.redacted:
         note(f"policies leave out changes of {', '.join(approval.redacted)}")
     write(approval.changes, _CHANGES)
+
+
+@approvals.group()
+def notice() -> None:
+    """The message that tells people of each approval; for administrators."""
+
+
+@notice.command("set", epilog=f"{PARAMS_HELP}\n\n{EXIT_CODES}")
+@click.argument("kind", shell_complete=complete_kind)
+@click.argument("entity", shell_complete=complete_entity)
+@click.argument("action", shell_complete=complete_action)
+@click.argument("params", nargs=-1, shell_complete=complete_param)
+@connector_option()
+@shows()
+async def set_notice(
+    gateway: Gateway, kind: str, entity: str, action: str, params: tuple[str, ...], connector: str | None
+) -> Any:
+    """Send a message when a call begins to wait; texts may have placeholders.
+
+    \b
+    gateway approvals notice set team-chat messages create channel=C024BE91L text={{url}}
+    """
+    found = await find(gateway, kind, connector)
+    call_params = read_params(params, await schema_of(gateway, found.kind, entity, action))
+    return await gateway.approvals.set_notice(found, entity, action, call_params)
+
+
+@notice.command("show")
+@shows()
+async def show_notice(gateway: Gateway) -> Any:
+    """Show the message and what became of the last one."""
+    return await gateway.approvals.notice()
+
+
+@notice.command("delete")
+@calls_gateway
+async def delete_notice(gateway: Gateway) -> None:
+    """Send no message any longer."""
+    await gateway.approvals.delete_notice()
+    note("no notice of approvals is sent")
 
 
 @approvals.command()

@@ -87,7 +87,7 @@ class Gateway:
         self.logs = Logs(self._session)
         self.webhooks = Webhooks(self._session)
         self.policies = Policies(self._session)
-        self.approvals = ApprovalRequests(self._session)
+        self.approvals = ApprovalRequests(self._session, self.connectors)
         self.budgets = Budgets(self._session)
         self.people = PeopleAndGroups(self._session)
         self.sessions = PersonSessions(self._session)

@@ -28,6 +28,7 @@ from gateway.client.sessions import PersonSessions
 from gateway.client.tools import Tool
 from gateway.client.webhooks import Webhooks
 from gateway.contract.answers import Answer
+from gateway.contract.approval_notices import ApprovalNoticeView
 from gateway.contract.approvals import ApprovalSummaryView, ApprovalView
 from gateway.contract.budgets import BudgetView
 from gateway.contract.connectors import (
@@ -485,6 +486,23 @@ class SyncApprovalRequests(Synchronous[ApprovalRequests]):
     def deny(self, approval_id: str, digest: str, *, reason: str | None = None) -> ApprovalView:
         """Deny the call; raises as `approve` does."""
         return self._loop.run(self._target.deny(approval_id, digest, reason=reason))
+
+    def notice(self) -> ApprovalNoticeView:
+        """The message that is sent when a call begins to wait; raises NotFound."""
+        return self._loop.run(self._target.notice())
+
+    def set_notice(
+        self, connector: str | Connector, entity: str, action: str, params: Mapping[str, Any]
+    ) -> ApprovalNoticeView:
+        """Set the message; texts of the params may have placeholders such as `{{url}}`. For administrators.
+
+        Raises InvalidParams with all faults, and DeniedByPolicy.
+        """
+        return self._loop.run(self._target.set_notice(connector, entity, action, params))
+
+    def delete_notice(self) -> None:
+        """Send no message any longer; raises NotFound."""
+        return self._loop.run(self._target.delete_notice())
 
 
 class SyncBudgets(Synchronous[Budgets]):

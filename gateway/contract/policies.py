@@ -29,6 +29,8 @@ class Surface(StrEnum):
     CONSOLE = "console"
     BATCH = "batch"
     SCHEDULE = "schedule"
+    #: the message that tells people of an approval
+    NOTICE = "notice"
     #: reading records of events
     EVENTS = "events"
 

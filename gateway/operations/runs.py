@@ -27,9 +27,12 @@ from gateway.upstream.bulk import Outcome
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.http_ranges.ranges import RangeRequest
-from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import InMemoryRunContext
+
+#: where calls come from that no caller requested
+_TAKEN_AT_START = (Surface.SCHEDULE, Surface.NOTICE)
 
 
 class OperationRuns:
@@ -137,8 +140,8 @@ class OperationRuns:
             resolved.record,
             call,
             job.surface,
-            may_wait=True,
-            is_counted=job.is_counted or was_released or (job.surface is Surface.SCHEDULE and job.attempt > 1),
+            may_wait=job.surface is not Surface.NOTICE,  # else the notice of an approval would need another one
+            is_counted=job.is_counted or was_released or (job.surface in _TAKEN_AT_START and job.attempt > 1),
             is_approved=is_approved(job),
         )
         await run_context.decided(decision.policies)
@@ -150,10 +153,10 @@ class OperationRuns:
     async def _taken(
         self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall, *, is_released: bool
     ) -> Taken:
-        """The call of a job was taken when a caller requested it; that of a schedule is taken when it starts, and one
-        that was approved when it goes on.
+        """The call of a job was taken when a caller requested it; that of a schedule or a notice is taken when it
+        starts, and one that was approved when it goes on.
         """
-        if is_released or (job.surface is Surface.SCHEDULE and job.attempt == 1):
+        if is_released or (job.surface in _TAKEN_AT_START and job.attempt == 1):
             return await self._spending.take(job, resolved.record, call)
         is_write = call.effect is not Effect.READ
         return self._spending.untaken(job, resolved.record, str(call.operation), call.params, is_write=is_write)
@@ -164,11 +167,13 @@ class OperationRuns:
         return await self._ran(resolved, call, job, run_context, FieldSelection(**job.selection))
 
     async def _job_call(self, job: StoredJob) -> tuple[ResolvedConnector, PreparedCall]:
-        """The connector of a job and the engine's call; raises NotFound and ConnectorNotReady."""
+        """The connector of a job and the engine's call; raises NotFound, ConnectorNotReady and InvalidParams."""
         assert job.connector_id is not None
         resolved = await self._connectors.get(job.organization_id, job.connector_id)
         resolved.require_active()
         operation = resolved.connector.kind.operation(job.entity or "", job.action or "")
+        if job.surface is Surface.NOTICE:  # its params were checked with examples in place of names
+            return resolved, prepare(operation, job.params)
         return resolved, PreparedCall.of(operation, job.params)
 
     async def _ran(

@@ -21,6 +21,8 @@ from gateway.jobs.services import JobServices
 from gateway.kinds.catalog import Catalog
 from gateway.operations.approvals.changes import ChangeReading
 from gateway.operations.approvals.gate import ApprovalGate
+from gateway.operations.approvals.notice_store import NoticeStore
+from gateway.operations.approvals.notices import ApprovalNotices, NoticeSettings
 from gateway.operations.approvals.service import Approvals
 from gateway.operations.approvals.store import ApprovalStore
 from gateway.operations.batches.inputs import BatchInputs
@@ -53,6 +55,7 @@ class OperationServices:
 
     permission: Permission
     approvals: Approvals
+    approval_notice: NoticeSettings
     offers: Offers
     reading: ResultReading
     policy_trials: PolicyTrials
@@ -89,7 +92,9 @@ async def open_operations(
     audit, resolver, permission = logs.audit, connectors.resolver, Permission(policy.point)
     spending = Spending(Meter(policy.budget_point, policy.point))
     approvals = ApprovalStore(database, jobs.sealing, settings.job_retention)
-    gate = ApprovalGate(approvals, settings.approval_seconds)
+    notice_store = NoticeStore(database, vault)
+    notices = ApprovalNotices(audit, notice_store, jobs.store, jobs.wakeup, settings.base_url)
+    gate = ApprovalGate(approvals, notices, settings.approval_seconds)
     cache = ResponseCache(database, settings.cache_bytes, notifications.is_current)
     notifications.subscribe(
         {"connector": cache.on_notify, WRITING: cache.on_writing, WRITTEN: cache.on_notify}, cache.invalidate_all
@@ -132,6 +137,7 @@ async def open_operations(
         yield OperationServices(
             permission=permission,
             approvals=Approvals(audit, approvals, ChangeReading(permission, resolver), jobs.wakeup, settings.base_url),
+            approval_notice=NoticeSettings(audit, catalog, connectors.access, permission, notice_store),
             offers=Offers(connectors.access, permission),
             policy_trials=PolicyTrials(
                 audit=audit,

@@ -13,6 +13,7 @@ from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.key_list import Keys
 from gateway.foundation.vault.vault import Vault
 from gateway.jobs import sealing
+from gateway.operations.approvals import notice_store as approval_notices
 from gateway.operations.schedules import model as schedules
 from gateway.operations.uploads import store as uploads
 from gateway.settings import Settings
@@ -28,6 +29,7 @@ SEALED_TABLES = (
     SealedTable("oauth_apps", "kind", apps.binding),
     SealedTable("oauth_flows", "id", store.binding),
     SealedTable("schedules", "id", schedules.binding),
+    SealedTable("approval_notices", "id", approval_notices.binding),
     SealedTable("webhooks", "id", webhooks.binding),
     SealedTable("inbound_hooks", "id", inbound_webhooks.binding),
     SealedTable("uploads", "id", uploads.binding),

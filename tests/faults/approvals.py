@@ -7,18 +7,28 @@ import asyncio
 import random
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 from tests.faults.arena import Arena, arena, ticket
 from tests.faults.insistent import InsistentClient
 from tests.faults.long_work import LongWorkReport, run_alone
+from tests.faults.storm import FINAL
 from tests.faults.strikes import Strikes
 from tests.harness.caller import Api, UnexpectedStatus
 from tests.harness.clients import NewClient
+from tests.harness.waiting import eventually
 
 APPROVALS, FAULTS = 1000, 30
-_POLICY = '@id("ask") @approval("Every write needs a person.") permit(principal, action, resource);'
+_POLICY = """
+    @id("ask") @approval("Every write needs a person.")
+    permit(principal, action, resource) unless { context.surface == "notice" };
+    permit(principal, action, resource) when { context.surface == "notice" };
+"""
+#: notices of an organization in an hour
+_MOST_NOTICES = 60
+_NOTICES = "SELECT labels ->> 'approval_id' AS approval, status FROM jobs WHERE surface = 'notice'"
 #: calls that wait at a time, and the part of them that is approved
 _CONCURRENT, _APPROVED = 40, 2 / 3
 
@@ -43,12 +53,29 @@ class ApprovalStorm:
         strikes = Strikes(self.gateway, self.seed)
         async with self.gateway.desk() as desk:
             await desk.api.call("PUT", "/api/v1/policies/ask", json={"cedar": _POLICY, "mode": "enforce"})
+            notice = {"entity": "tickets", "action": "create", "params": ticket("{{approval_id}}")}
+            body = {"connector_id": desk.record["id"], **notice}
+            (await desk.api.call("PUT", "/api/v1/approvals/notice", json=body)).document()
             async with asyncio.TaskGroup() as storming:
                 storming.create_task(strikes.some(self.faults))
                 for number in range(self.approvals):
                     storming.create_task(self._call(desk.path, f"a{number}"))
+        await eventually(self._are_told, within=120)
+        await self._judge_notices()
         self.report.doubled = sum(count > 1 for count in self.gateway.upstream.created.values())
         return self.report.finish(strikes, time.monotonic() - started)
+
+    async def _are_told(self) -> bool:
+        return all(row["status"] in FINAL for row in await self.gateway.stores.rows(_NOTICES))
+
+    async def _judge_notices(self) -> None:
+        """Each approval is told once, up to the bound of an hour; the notice is a ticket with the approval's id."""
+        for row in await self.gateway.stores.rows(_NOTICES):
+            made = self.gateway.upstream.created[row["approval"]]
+            self.report.add_end("notices", row["status"])
+            self.report.untrue += (row["status"] == "succeeded") > made or (row["status"] == "failed" and made > 0)
+        told = self.report.ended.get("notices", Counter()).total()
+        self.report.lost += max(0, min(self.approvals, _MOST_NOTICES) - told)
 
     async def _call(self, path: str, name: str) -> None:
         """Make a call, decide about it, and compare its end with what the application has."""

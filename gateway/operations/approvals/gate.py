@@ -23,6 +23,7 @@ from gateway.operations.approvals.model import (
     lifetime,
     rules_of,
 )
+from gateway.operations.approvals.notices import ApprovalNotices
 from gateway.operations.approvals.store import ApprovalStore
 from gateway.upstream.prepared import PreparedCall, prepare
 
@@ -34,6 +35,7 @@ class ApprovalGate:
     """Lets the calls of jobs through that are approved."""
 
     store: ApprovalStore
+    notices: ApprovalNotices
     #: seconds until a request for approval expires, unless the policy says it
     seconds: int
 
@@ -61,7 +63,10 @@ class ApprovalGate:
         proposal, rules = await _proposal(resolved, calls), rules_of(approvals)
         found = await self.store.latest(job)
         if found is None:
-            await self.store.request(job, proposal, rules, lifetime(approvals, self.seconds))
+            seconds = lifetime(approvals, self.seconds)
+            notice = await self.store.request(job, proposal, rules, seconds, self.notices.begin_within)
+            if notice is not None:
+                await self.notices.announce(notice)
             raise JobWaits
         is_same = found.status is ApprovalStatus.APPROVED and found.is_for(proposal, rules)
         if is_same and await self.store.release(found):

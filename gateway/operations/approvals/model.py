@@ -14,6 +14,7 @@ from msgspec import Struct
 from gateway.access.policy.model import Approval
 from gateway.access.policy.paths import covers, first_redacted
 from gateway.contract.approvals import ApprovalStatus
+from gateway.jobs.model import StoredJob
 
 #: requests that approvers see; the digest is that of all
 MAX_SHOWN = 100
@@ -62,6 +63,16 @@ class Proposal(Struct, frozen=True, kw_only=True):
     items: int
     requests: Sequence[Mapping[str, Any]]
     changes: Sequence[RecordChange] = ()
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """An approval that was just requested."""
+
+    id: UUID
+    job: StoredJob
+    reason: str
+    items: int
+    expires_at: datetime
 
 
 class StoredApproval(Struct, frozen=True, kw_only=True):

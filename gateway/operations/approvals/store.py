@@ -1,6 +1,6 @@
 """Approvals in PostgreSQL; what approvers see is sealed with the data key of the job."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -16,7 +16,7 @@ from gateway.jobs.leases import LostLease
 from gateway.jobs.model import JobSummary, StoredJob
 from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.jobs.settlements import SETTLED, settling
-from gateway.operations.approvals.model import ApprovalRule, ApproverWord, Proposal, RecordChange, StoredApproval
+from gateway.operations.approvals.model import ApprovalRule, ApproverWord, Asked, Proposal, RecordChange, StoredApproval
 
 #: the field of the job under which the document is sealed
 _FIELD = "approval"
@@ -51,6 +51,7 @@ _INSERT = """
     INSERT INTO approvals (id, organization_id, job_id, connector_id, workspace_name, requested_by, reason, rules,
                            digest, account_id, items, document, expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now() + make_interval(secs => $13))
+    RETURNING expires_at
 """
 # The job goes on once: afterwards another attempt of it finds the approval released.
 _RELEASE = """
@@ -85,6 +86,10 @@ _END_JOBS = f"""
     ), noted AS ({settling("ended")})
     SELECT id FROM ended
 """
+
+
+#: accepts the job of the notice within the transaction that requests the approval
+BeginNotice = Callable[[Connection, Asked], Awaitable[StoredJob | None]]
 
 
 class ApprovalRow(StoredApproval, frozen=True, kw_only=True):
@@ -141,16 +146,24 @@ class ApprovalStore:
         #: seconds for which a canceled job is kept
         self._retention = retention
 
-    async def request(self, job: StoredJob, proposal: Proposal, rules: Sequence[ApprovalRule], seconds: int) -> None:
-        """Let the job wait for its approval; raises LostLease."""
+    async def request(
+        self,
+        job: StoredJob,
+        proposal: Proposal,
+        rules: Sequence[ApprovalRule],
+        seconds: int,
+        begin_notice: BeginNotice,
+    ) -> StoredJob | None:
+        """Let the job wait for its approval; returns the job of the notice, if there is one. Raises LostLease."""
+        approval_id = uuid4()
         document = _Document([dict(each) for each in proposal.requests], list(proposal.changes))
         reason = "; ".join(dict.fromkeys(rule.reason for rule in rules))
         async with self._database.system() as connection, connection.transaction():
             if await connection.fetchval(_WAIT, job.id, job.fence, "waits for an approval") is None:
                 raise LostLease
-            await connection.execute(
+            expires_at = await connection.fetchval(
                 _INSERT,
-                uuid4(),
+                approval_id,
                 job.organization_id,
                 job.id,
                 job.connector_id,
@@ -164,6 +177,8 @@ class ApprovalStore:
                 self._sealing.seal(job, _FIELD, msgspec.json.encode(document).decode()),
                 seconds,
             )
+            asked = Asked(id=approval_id, job=job, reason=reason, items=proposal.items, expires_at=expires_at)
+            return await begin_notice(connection, asked)
 
     async def latest(self, job: JobSummary) -> ApprovalRow | None:
         """The job's latest approval, if it has one."""
