@@ -80,7 +80,7 @@ class VerifiedCredentials:
 
 
 #: the app that renews tokens of an organization's kind: `Apps.of`
-AppOf = Callable[[UUID, str, Mapping[str, str]], Awaitable[App]]
+AppOf = Callable[[UUID, str, AuthMethod, Mapping[str, str]], Awaitable[App]]
 #: begins the copies of a new connector, for a client: `Synchronization.begin`
 BeginCopies = Callable[[ConnectorRecord, UUID], Awaitable[object]]
 
@@ -163,7 +163,7 @@ class ConnectorService:
     async def _verify_tokens(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
         spec = verified.kind.spec
         try:
-            app = await self._app_of(organization_id, spec.kind, verified.credentials)
+            app = await self._app_of(organization_id, spec.kind, verified.authentication, verified.credentials)
         except (Conflict, InvalidCredentials):
             app = None  # without an app tokens cannot be renewed, but they may still be valid
         tokens = RefreshingAuthorizer(

@@ -62,7 +62,20 @@ class AuthMethod(Deprecation):
     oauth: bool = False
     #: the grant that needs no person's consent, only the app's id and secret (RFC 6749 §4.4)
     grant_type: Literal["client_credentials"] | None = None
+    #: the fields that hold the id and the secret of the OAuth app
+    client_id: str = "client_id"
+    client_secret: str = "client_secret"
     credentials: dict[str, CredentialField] = Field(default_factory=dict)
+
+    @property
+    def access_token(self) -> str:
+        """The field that holds the access token of OAuth."""
+        return self.token or "access_token"
+
+    def is_optional(self, name: str) -> bool:
+        """Whether requests may be sent without a credential, which is then in no header."""
+        is_token = self.oauth and name == self.access_token
+        return name in self.credentials and not self.credentials[name].required and not is_token
 
     @property
     def header_names(self) -> tuple[str, ...]:
@@ -81,7 +94,8 @@ class AuthMethod(Deprecation):
 class OAuthEndpoints(Model):
     """The kind's OAuth 2.0 authorization server (RFC 6749), as far as it differs from the RFC's defaults."""
 
-    #: where a person consents; empty if tokens are issued only for the app's own credentials
+    #: where a person consents; empty if tokens are issued for the app's own credentials, or if the application's pages
+    #: issue the refresh tokens
     authorization_url: str = ""
     token_url: str
     revocation_url: str | None = None

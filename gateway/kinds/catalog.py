@@ -107,8 +107,10 @@ class Operation:
 
     @cached_property
     def variable_query(self) -> Mapping[str, str]:
-        """The constant members of the query that have variables of the connector in them."""
-        texts = {name: text for name, text in self.action.constant_query.items() if isinstance(text, str)}
+        """The constants of the query, and the defaults of its params, that have variables of the connector in them."""
+        in_query = {each.wire: self.defaults.get(each.name) for each in self.placements if each.where == "query"}
+        members = {**in_query, **self.action.constant_query}
+        texts = {name: text for name, text in members.items() if isinstance(text, str)}
         declared = self.spec.environment.keys()
         return {name: text for name, text in texts.items() if declared & set(re.findall(r"{(\w+)}", text))}
 

@@ -11,6 +11,8 @@ from gateway.kinds.requests import Action, ParamStyle
 #: the keywords that the spec language adds to JSON Schema: where a param goes, its name there, and a default that
 #: depends on the time
 ADDED_KEYWORDS = ("in", "as", "style", "explode", "text", "default_time")
+#: the part of `as` that stands for the one item of a list in a body: `as: campaigns.0.name`
+FIRST_ITEM = "0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

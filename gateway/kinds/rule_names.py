@@ -11,7 +11,14 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 
 #: the rules of `gateway.upstream.rules`
-RULE_NAMES = ("list_records", "property_names", "query_page", "query_page_of_200", "search_conditions")
+RULE_NAMES = (
+    "list_records",
+    "property_names",
+    "query_page",
+    "query_page_of_200",
+    "resource_names",
+    "search_conditions",
+)
 #: the entry points whose objects are a `Rule` or a `LongRule`
 GROUP = "gateway.rules"
 

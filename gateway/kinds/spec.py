@@ -134,6 +134,8 @@ class ConnectorSpec(Model):
     @cached_property
     def oauth_method(self) -> str | None:
         """The authentication method whose tokens come from a person's consent, or None."""
+        if self.oauth is not None and not self.oauth.authorization_url:
+            return None  # the application's own pages issue the refresh tokens
         named = (name for name, method in self.authentication.items() if method.oauth and method.grant_type is None)
         return next(named, None)
 

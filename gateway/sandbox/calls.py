@@ -67,6 +67,13 @@ def nested(place: tuple[str, ...], value: Any) -> Any:
     return value
 
 
+def innermost(value: Any) -> Any:
+    """The first value that is neither an object nor a list: the id in a filter such as `{"include": ["7"]}`."""
+    while isinstance(value, Mapping | list):
+        value = next(iter(value.values() if isinstance(value, Mapping) else value), "")
+    return value
+
+
 class Refusal(Exception):
     """The application refuses a call, in its own error format; without a code, with its code for the status."""
 

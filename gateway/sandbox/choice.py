@@ -1,6 +1,6 @@
 """Finds the operation of a call, because several operations may have the same method and path. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -12,7 +12,7 @@ from gateway.sandbox.filters import as_text
 
 
 def chosen(operations: Sequence[Operation], call: Call) -> Operation | None:
-    """The operation whose document and constants the call has, and of whose required query members it lacks fewest."""
+    """The operation whose document and constants the call has, and of whose required members it lacks fewest."""
     matching = [operation for operation in operations if _matches(operation, call)]
     return min(matching, key=lambda each: _lacking(each, call), default=None)
 
@@ -30,12 +30,14 @@ def _without_selections(document: str, fragments: Sequence[str]) -> str:
 
 
 def _lacking(operation: Operation, call: Call) -> tuple[int, int]:
-    """A sort key: the number of missing required query members, then more required and fixed ones first."""
+    """A sort key: the number of missing required members, then more required and fixed ones first."""
     required, fixed = operation.action.required, _fixed(operation.action)
     in_query = [each for each in operation.placements if each.where == "query"]
     needed = [each.wire for each in in_query if each.name in required]
-    more = len(needed) + sum(each.name in fixed for each in in_query)
-    return sum(name not in call.query for name in needed), -more
+    in_body = [each for each in operation.placements if each.where == "body" and each.name in required]
+    needed_in_body = {each.wire.partition(".")[0] for each in in_body} if call.is_json else set()
+    missing = sum(name not in call.query for name in needed) + len(needed_in_body - call.body.keys())
+    return missing, -len(needed) - len(needed_in_body) - sum(each.name in fixed for each in in_query)
 
 
 def _matches(operation: Operation, call: Call) -> bool:
@@ -51,8 +53,16 @@ def _matches(operation: Operation, call: Call) -> bool:
         chosen = {}  # the constants of the session replace those of an upload in one request
     in_query = all(name in call.query for name in action.constant_query)
     in_query = in_query and all(call.query.get(name) == as_text(value) for name, value in chosen.items())
-    constant = {name: value for name, value in action.constant_body.items() if action.param_in(value) is None}
-    return in_query and all(call.body.get(name, value) == value for name, value in constant.items())
+    return in_query and _has(operation, call.body, action.constant_body)
+
+
+def _has(operation: Operation, value: Any, constant: Any) -> bool:
+    """Whether a part of a body has the constants of an operation; those that are missing do not count."""
+    if isinstance(constant, dict) and isinstance(value, Mapping):
+        return all(name not in value or _has(operation, value[name], inner) for name, inner in constant.items())
+    if isinstance(constant, list) and isinstance(value, list):
+        return all(_has(operation, each, inner) for each, inner in zip(value, constant, strict=False))
+    return value == constant or operation.action.param_in(constant) is not None
 
 
 def opens_upload_session(operation: Operation, call: Call) -> bool:

@@ -68,10 +68,13 @@ class Operations(World):
         return self.table_for(operation.entity_id)
 
     def body_of(self, operation: Operation, call: Call) -> Record:
-        """The members that a write sets: those in the envelope that the response has too, else the whole body."""
+        """The members that a write sets: those in the envelope that the response has too, else the whole body.
+
+        The envelope may be a list with one item.
+        """
         place = operation.action.record or ()
         inner = call.body.get(place[0]) if place else None
-        if isinstance(inner, list) and place[1:] == ("0",):
+        if isinstance(inner, list):
             inner = next(iter(inner), None)
         return dict(inner if isinstance(inner, Mapping) else call.body)
 

@@ -12,16 +12,17 @@ from multidict import MultiDict
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.members import JsonPath
 from gateway.kinds.paging import TimeOrder
-from gateway.kinds.placements import put
+from gateway.kinds.placements import FIRST_ITEM, put
 from gateway.sandbox import files, filters, records
 from gateway.sandbox.application import Application, Route
-from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply, nested
+from gateway.sandbox.calls import Call, FileReply, Handler, Record, Refusal, Reply, innermost, nested
 from gateway.sandbox.choice import chosen, opens_upload_session
 from gateway.sandbox.grants import Pair
 from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.operations import last_param, synchronized_lists, wire_name
 from gateway.sandbox.rate_limit import RateLimitWindow
 from gateway.sandbox.store import Row
+from gateway.upstream.responses import value_at
 
 #: the fields of a record, if the spec names none
 _USUAL_FIELDS: Mapping[str, records.FieldType] = {
@@ -163,7 +164,7 @@ class SpecApplication(Application):
 
     def _changed(self, operation: Operation, row: Row, call: Call) -> Reply:
         """The response to a POST that names an existing record, which is read, changed or removed."""
-        if operation.action.graphql and operation.action_id == "delete":
+        if operation.action_id == "delete":
             self.store.table(self.table_of(operation)).remove(row.id)
         elif operation.action.effect != "read":
             self.change(row, self.body_of(operation, call), call.now)
@@ -175,7 +176,7 @@ class SpecApplication(Application):
         if row is None and (operation.action_id == "create" or "{" not in operation.action.request):
             return self.create_record(operation, call)
         if row is None:
-            raise Refusal(404, message=f"there is no {last_param(operation, call)}")
+            raise Refusal(404, message=f"there is no {self._named_id(operation, call)}")
         self.change(row, self.body_of(operation, call), call.now)
         return self.one(operation, row, call)
 
@@ -193,7 +194,7 @@ class SpecApplication(Application):
 
         An id in the action's example finds a record even if the entity's ids have another form.
         """
-        name, last = self.table_of(operation), last_param(operation, call) or _id_in_body(operation, call)
+        name, last = self.table_of(operation), self._named_id(operation, call)
         table = self.store.table(name)
         named = [last, *(_ids(call.body) if operation.action.graphql else [call.body.get("id")])]
         row = next((row for name in named if name and (row := table.get(name)) is not None), None)
@@ -203,6 +204,14 @@ class SpecApplication(Application):
             if row is None and is_example and last != str(self._example_ids.get(name)):
                 return next(iter(table), None)
         return row
+
+    def _named_id(self, operation: Operation, call: Call) -> str:
+        """The id that a call names: in the one item of a list in the body, at the end of the path, or in the body."""
+        paths = (tuple(wire_name(operation, name).split(".")) for name in operation.action.required)
+        path = next((each for each in paths if FIRST_ITEM in each), ())
+        is_id = any(_is_id(name) or name == self.id_member_of(self.table_of(operation)) for name in path)
+        in_item = value_at(call.body, path) if is_id else None
+        return str(in_item or "") or last_param(operation, call) or _id_in_body(operation, call)
 
     def _row_with(self, members: Mapping[str, Any], table: str) -> Row:
         """The first record with one of these members, else the first of all."""
@@ -391,10 +400,18 @@ def _is_lenient(operation: Operation, call: Call) -> bool:
 
 
 def _id_in_body(operation: Operation, call: Call) -> str:
-    """The id that the first required member of a body names, if the path has no param; empty without one."""
+    """The id that the first required member of a body names, if the path has no param; empty without one.
+
+    A filter names it in a list with one item.
+    """
     names = operation.action.required if "{" not in operation.action.request and operation.method == "POST" else ()
     name = wire_name(operation, names[0]) if names and not operation.action.graphql else ""
-    return str(call.body.get(name, "")) if name.lower().endswith("id") else ""
+    return str(innermost(call.body.get(name, ""))) if _is_id(name) else ""
+
+
+def _is_id(name: str) -> bool:
+    """Whether a member of a body is an id, or a filter by ids."""
+    return name.lower().endswith(("id", "idfilter"))
 
 
 def _ids_in_query(operation: Operation, call: Call) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from gateway.kinds.catalog import Kind
 from gateway.sandbox import records
-from gateway.sandbox.calls import Refusal
+from gateway.sandbox.calls import Refusal, innermost
 from gateway.sandbox.store import Row, Store
 
 #: the members of a record that hold the time of its creation
@@ -52,10 +52,11 @@ class World:
         found: dict[str, int | str] = {}
         for action_id in ("update", "delete", "get"):
             for (entity_id, each), operation in self.kind.operations.items():
-                required = operation.action.required if each == "get" else ()
+                in_headers = {placed.name for placed in operation.placements if placed.where == "header"}
+                required = [name for name in operation.action.required if each == "get" and name not in in_headers]
                 names = re.findall(r"{(\w+)}", operation.action.request) or required
                 if each == action_id and names and names[-1] in operation.action.example:
-                    found[self.table_for(entity_id)] = operation.action.example[names[-1]]
+                    found[self.table_for(entity_id)] = innermost(operation.action.example[names[-1]])
         return found
 
     def table_for(self, entity_id: str) -> str:

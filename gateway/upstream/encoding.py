@@ -110,11 +110,13 @@ def _constants(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any
 
 
 def _filled(operation: Operation, members: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
-    constant = {}
+    constant: dict[str, Any] = {}
     for member, value in members.items():
         name = operation.action.param_in(value)
         if isinstance(value, dict):
             constant[member] = _filled(operation, value, params)
+        elif isinstance(value, list):
+            constant[member] = [_filled(operation, each, params) if isinstance(each, dict) else each for each in value]
         elif name is None or name in params:
             constant[member] = value if name is None else params[name]
     return constant
@@ -223,14 +225,16 @@ def _document(operation: Operation, params: Mapping[str, Any]) -> str:
 
 def _nested(constant: Mapping[str, Any], placed: Sequence[Placement], params: Mapping[str, Any]) -> dict[str, Any]:
     """The members of a JSON body: `as: a.b` puts a param into the object `a`, `as: a.0` into the list `a`."""
-    members = {name: _copied(value) for name, value in constant.items()}
+    members: dict[str, Any] = _copied(constant)
     for placement in placed:
         put(members, placement.wire.split("."), params[placement.name])
     return members
 
 
 def _copied(value: Any) -> Any:
-    return {name: _copied(inner) for name, inner in value.items()} if isinstance(value, dict) else value
+    if isinstance(value, list):
+        return [_copied(each) for each in value]
+    return {name: _copied(inner) for name, inner in value.items()} if isinstance(value, Mapping) else value
 
 
 def _whole_body(operation: Operation, value: Any) -> bytes:

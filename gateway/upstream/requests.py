@@ -81,19 +81,23 @@ def base_address(
 def with_variables(
     request: UpstreamRequest, headers: Collection[str], query: Mapping[str, str], environment: Mapping[str, str]
 ) -> UpstreamRequest:
-    """The request with the connector's variables in the headers of these names, and in these members of the query.
+    """The request with the connector's variables in the headers of these names, and in the texts of these members of
+    the query, unless the caller has given other values.
 
     Raises ConnectorNotReady while a variable is missing.
     """
     filled = {name: _filled(request.headers[name], environment) for name in headers}
     url = request.url
     if query:
-        values = {name: _filled(text, environment) for name, text in query.items()}
-        members = (member.partition("=") for member in url.raw_query_string.split("&"))
-        known = {quote(name, safe="*"): quote(value, safe="*") for name, value in values.items()}
-        changed = "&".join(f"{name}{mark}{known.get(name, value)}" for name, mark, value in members)
+        members = url.raw_query_string.split("&")
+        sent = {f"{quote(name, safe='')}={quote(text, safe='')}": (name, text) for name, text in query.items()}
+        changed = "&".join(_member(*sent[member], environment) if member in sent else member for member in members)
         url = URL(f"{url.with_query(None)}?{changed}", encoded=True)
     return replace(request, url=url, headers={**request.headers, **filled})
+
+
+def _member(name: str, text: str, environment: Mapping[str, str]) -> str:
+    return f"{quote(name, safe='')}={quote(_filled(text, environment), safe='*')}"
 
 
 def _filled(text: str, environment: Mapping[str, str]) -> str:

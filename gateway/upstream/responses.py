@@ -161,8 +161,8 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     begin = None if raw is None else _first_byte(raw)
     is_query = action.graphql is not None and action.effect is Effect.READ
     # GraphQL answers null for a missing record, and null for what would be below it.
-    # A record at a position of a list: the list is empty, or the response.
-    is_positioned = not operation.is_list and action.effect is Effect.READ and bool(path) and path[-1].isdigit()
+    # A record at a position of a list, or within it: the list is empty, or the response.
+    is_positioned = not operation.is_list and action.effect is Effect.READ and any(each.isdigit() for each in path)
     is_missing = is_positioned and raw is None
     if is_missing or (is_query and (raw is None or (begin == _NULL_BEGIN and not operation.is_list))):
         raise UpstreamNotFound(f"{operation}: the application has no such record")

@@ -151,12 +151,22 @@ def _by_post_if_long(operation: Operation, params: Mapping[str, Any], request: U
     )
 
 
+def _of_resource_names(operation: Operation, answer: OperationResult) -> OperationResult:
+    """Records in place of the names of accounts, such as `customers/1234567890`."""
+    records = [
+        {"customer_id": each.rpartition("/")[2], "resource_name": each} if isinstance(each, str) else each
+        for each in answer.decoded()
+    ]
+    return replace(answer, result=msgspec.Raw(msgspec.json.encode(records)))
+
+
 #: every rule by the name that specs use
 RULES: Mapping[str, Rule] = {
     "list_records": Rule(request=_by_post_if_long),
     "property_names": Rule(params=with_their_names, answer=with_our_names),
     "query_page": Rule(request=_next_page),
     "query_page_of_200": Rule(params=_with_limit, request=_next_page),
+    "resource_names": Rule(answer=_of_resource_names),
     "search_conditions": Rule(params=_with_conditions),
 }
 

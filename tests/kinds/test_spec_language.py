@@ -292,6 +292,15 @@ MISTAKES = [
     ),
     (SHIPMENTS, "{type: string, maxLength: 40,", "{type: string, style: forms,", 28, "`style` must be one of form"),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {as: address.shop, ", 37, "is a member of address, which address sets"),
+    (SHIPMENTS, "    shop_id: {", "    shop_id: {as: shops.1.id, ", 37, "one item here: write shops.0"),
+    (
+        SHIPMENTS,
+        "    weight_grams: {type: integer, minimum: 1,",
+        "    shop: {type: string, as: shops.0.id, description: d}\n"
+        + "      weight_grams: {type: integer, as: shops.weight,",
+        39,
+        "makes shops an object, which it is not for other params",
+    ),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {in: text, ", 37, "is in no text"),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {text: '{nothing}', ", 37, "nothing is not among the params"),
     (
@@ -411,6 +420,7 @@ MISTAKES = [
         16,
         "the grant needs client_id",
     ),
+    (CONNECTOR, "scheme: bearer", "scheme: bearer\n    client_id: app_id", 13, "app_id is not among the credentials"),
     (CONNECTOR, "scheme: bearer\n    token: api_key", "scheme: api_key", 12, "write `headers` or `query` with {field}"),
     (CONNECTOR, "scheme: bearer\n    token: api_key", "scheme: basic", 12, "write `username` and `password`"),
     (CONNECTOR, "scheme: bearer", "scheme: bearer\n    query: {key: '{api_key}'}", 13, "belongs to the scheme api_key"),

@@ -176,6 +176,19 @@ ENTITY: dict[str, Any] = {
             "params": {"repo": TEXT, "number": {"type": "integer"}},
             "required": ["repo", "number"],
         },
+        "rename": {
+            "request": "PUT /repos/{repo}/issues",
+            "effect": "idempotent",
+            "description": "Changes the one issue of a list.",
+            "record": "issues.0.issue",
+            "constant_body": {"issues": [{"repo": "{repo}"}]},
+            "params": {
+                "repo": TEXT,
+                "number": {"type": "integer", "as": "issues.0.number"},
+                "title": {"type": "string", "as": "issues.0.title"},
+            },
+            "required": ["repo", "number"],
+        },
         "download": {
             "request": "GET /repos/{repo}/archive/{ref}",
             "effect": "read",
@@ -218,6 +231,17 @@ async def test_an_own_verb_of_the_application_changes_the_record_that_it_names()
         after = (await connector.execute("issues", "get", {"repo": "a", "issue_number": 42})).decoded()
 
     assert after["snoozed_until"] == "2030-01-01"
+
+
+async def test_a_record_is_changed_in_a_list_with_one_item():
+    async with tracking() as connector:
+        params = {"repo": "a", "number": 42, "title": "Fixed"}
+        changed = (await connector.execute("issues", "rename", params)).decoded()
+        after = (await connector.execute("issues", "get", {"repo": "a", "issue_number": 42})).decoded()
+        with pytest.raises(UpstreamNotFound):
+            await connector.execute("issues", "rename", {**params, "number": 999_999})
+
+    assert changed["title"] == after["title"] == "Fixed"
 
 
 async def test_a_deleted_record_is_not_found():

@@ -41,6 +41,24 @@ def test_a_token_that_has_not_come_yet_is_requested_by_name():
         headers_for(shopify, {"key": "abc"})
 
 
+def test_a_header_without_its_optional_credential_is_left_out():
+    headers = {"Authorization": "Bearer {access_token}", "App-Key": "{key}"}
+    optional = method(headers=headers, oauth=True)
+
+    assert headers_for(optional, {"access_token": "t"}) == {"Authorization": "Bearer t"}
+    assert headers_for(optional, {"access_token": "t", "key": "k"}) == {"Authorization": "Bearer t", "App-Key": "k"}
+
+
+def test_a_header_without_its_required_credential_is_not_sent():
+    fields = {"key": {"description": "key", "required": True, "secret": True}}
+    required = AuthMethod.model_validate(
+        {"title": "Key", "scheme": "api_key", "headers": {"App-Key": "{key}"}, "credentials": fields}
+    )
+
+    with pytest.raises(ReauthorizationRequired, match="no key yet"):
+        headers_for(required, {})
+
+
 @pytest.mark.parametrize(
     ("params", "asked"),
     [({}, f"{URL}?api_key=ab%26c%2Fdef"), ({"q": "x"}, f"{URL}?q=x&api_key=ab%26c%2Fdef")],

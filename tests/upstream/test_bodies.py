@@ -100,6 +100,21 @@ def test_lists_are_written_in_a_form_as_the_param_says(style, value, form):
             {"t": "y"},
             b'{"body":{"format":"x","value":"y"}}',
         ),
+        (
+            {"params": {"n": {"as": "orders.0.name"}, "t": {"as": "orders.0.to.0"}}},
+            {"n": "x", "t": "y"},
+            b'{"orders":[{"name":"x","to":["y"]}]}',
+        ),
+        (
+            {
+                "request": "POST /things/{id}",
+                "constant_body": {"orders": [{"of": "{id}", "n": 1, "as": "{x}"}, "last"]},
+                "params": {"t": {"as": "orders.0.t"}, "x": {}},
+                "required": ["id"],
+            },
+            {"id": "7", "t": "y"},
+            b'{"orders":[{"of":"7","n":1,"t":"y"},"last"]}',
+        ),
         ({"request_body": "items"}, {}, None),
         ({"request_body": "items", "content_type": "text/plain"}, {}, None),
         ({"request_body": "on", "params": {"on": {"type": "boolean"}}}, {"on": False}, b"false"),
@@ -129,13 +144,17 @@ def test_a_body_is_what_the_spec_says(action, given, body):
 
 
 def test_a_constant_of_a_spec_is_the_same_for_every_call():
-    action = {"constant_body": {"body": {"format": "x"}}, "params": {"t": {"as": "body.value"}}}
-    params = {"request": "POST /things", "effect": "write", **action}
-    operation = small_operation(params)
+    constants = {"body": {"format": "x"}, "items": [{"n": 1}]}
+    params = {"t": {"as": "body.value"}, "i": {"as": "items.0.i"}}
+    action = {"request": "POST /things", "effect": "write", "constant_body": constants, "params": params}
+    operation = small_operation(action)
 
-    bodies = [PreparedCall.of(operation, given).request("https://a.example").body for given in ({"t": 1}, {})]
+    bodies = [PreparedCall.of(operation, given).request("https://a.example").body for given in ({"t": 1, "i": 2}, {})]
 
-    assert bodies == [b'{"body":{"format":"x","value":1}}', b'{"body":{"format":"x"}}']
+    assert bodies == [
+        b'{"body":{"format":"x","value":1},"items":[{"n":1,"i":2}]}',
+        b'{"body":{"format":"x"},"items":[{"n":1}]}',
+    ]
 
 
 FILE = {"filename": 'a "1".txt', "content_type": "text/plain", "content": "aGVsbG8="}

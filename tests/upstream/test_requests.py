@@ -9,7 +9,7 @@ from yarl import URL
 from gateway.contract.kinds import Effect
 from gateway.errors import ConnectorNotReady, InvalidCredentials, InvalidParams, UpstreamInvalidResponse
 from gateway.upstream.encoding import upstream_segment
-from gateway.upstream.prepared import PreparedCall, effect_of
+from gateway.upstream.prepared import PreparedCall, effect_of, prepare
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest, base_address, checked_environment, relocated
 from gateway.upstream.session import UpstreamSession
@@ -226,7 +226,7 @@ ACCOUNT = {"account": {"description": "account", "type": "text"}, "site": {"desc
 PLACED = small_operation(
     {
         "request": "GET /things",
-        "params": ANY,
+        "params": {**ANY, "market": {"default": "{account}"}},
         "constant_query": {"of": "{account}", "ids": '{"in": ["{account}"]}'},
         "headers": {"X-Of": "a/{account}"},
     },
@@ -248,13 +248,20 @@ def session_of(environment) -> UpstreamSession:
 
 
 def test_variables_of_a_connector_are_sent_in_headers_and_in_the_query():
-    call = PreparedCall.of(PLACED, {"q": "{account}", "name": "of=%7Baccount%7D"})
+    call = prepare(PLACED, {"q": "{account}", "name": "of=%7Baccount%7D"})
 
     request = session_of({"account": "A_1.b~c"}).request(call)
 
     in_query = {"of": "A_1.b~c", "ids": '{"in": ["A_1.b~c"]}', "q": "{account}", "name": "of=%7Baccount%7D"}
+    in_query["market"] = "A_1.b~c"
     assert request.url.query == in_query
     assert {name: request.headers[name] for name in ("X-Of", "X-Version")} == {"X-Of": "a/A_1.b~c", "X-Version": "1"}
+
+
+def test_a_variable_is_the_default_of_a_param_that_callers_may_give():
+    request = session_of({"account": "mine"}).request(prepare(PLACED, {"market": "other"}))
+
+    assert request.url.query["market"] == "other"
 
 
 def test_a_request_without_a_variable_that_it_needs_is_not_ready():

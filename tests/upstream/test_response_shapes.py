@@ -78,6 +78,8 @@ def test_no_content_is_an_empty_list_or_no_record(action, came):
 def test_a_record_at_a_position_that_the_list_lacks_is_not_found(document):
     with pytest.raises(UpstreamNotFound, match=r"things\.act: the application has no such record"):
         read(small_operation({"record": "data.0"}), answered(document))
+    with pytest.raises(UpstreamNotFound):
+        read(small_operation({"record": "data.0.thing"}), answered(document))
 
 
 def test_a_write_without_a_record_at_its_position_is_done():

@@ -13,6 +13,7 @@ from gateway.contract.oauth import AppIdentityView, AppView
 from gateway.errors import Conflict, UnknownConnectorType
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Binding, Sealed, Vault
+from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.suggestions import canonical
 from gateway.settings import name_in_variables
@@ -107,15 +108,15 @@ class RegisteredApps:
             )
         return app
 
-    async def of(self, organization_id: UUID, kind: str, credentials: Mapping[str, str]) -> App:
+    async def of(self, organization_id: UUID, kind: str, method: AuthMethod, credentials: Mapping[str, str]) -> App:
         """The app to which the credentials' tokens were issued, with its newest secret; no other can renew them."""
-        client_id = credentials.get("client_id")
+        client_id = credentials.get(method.client_id)
         if client_id is None:
             return await self.current(organization_id, kind)
         for app in (await self._own(organization_id, kind), self._platform.get(kind)):
             if app is not None and app.client_id == client_id:
                 return app
-        return app_in(credentials)
+        return app_in(method, credentials)
 
     async def _own(self, organization_id: UUID, kind: str) -> App | None:
         async with self._database.tenant(organization_id) as connection:

@@ -111,7 +111,7 @@ class StoredAuthorizer:
         return is_renewable(self._method, secret.values)
 
     def _lacks_token(self, secret: Secret) -> bool:
-        return not secret.values.get(self._method.token or "")
+        return not secret.values.get(self._method.access_token)
 
     def _cache(self, secret: Secret) -> Mapping[str, str]:
         self._cached = _Cached(secret, headers_for(self._method, secret.values))
@@ -179,7 +179,8 @@ class OAuthAuthorizers:
         is_by_token = spec.oauth.revocation_style == "bearer"
         if is_by_token and is_due(secret.expires_at, CLOCK.now()):
             secret = await self._renewals.renewed(record, secret)
-        app = None if is_by_token else await self._apps.of(record.organization_id, record.kind, secret.values)
+        method = spec.authentication[record.auth_method or ""]
+        app = None if is_by_token else await self._apps.of(record.organization_id, record.kind, method, secret.values)
         server = TokenClient(spec, record.environment, self._upstreams, RateScope.of_tokens(spec, record.id))
         return await server.revoke(app, secret.values)
 

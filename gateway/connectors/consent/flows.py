@@ -237,7 +237,8 @@ class Flows:
         code = read_code(query, kind.spec, flow.environment, override)
         if isinstance(code, TokenError):
             return code
-        app = await self._apps.of(flow.organization_id, flow.kind, {"client_id": flow.app_client_id})
+        method = kind.spec.authentication[kind.spec.oauth_method or ""]
+        app = await self._apps.of(flow.organization_id, flow.kind, method, {method.client_id: flow.app_client_id})
         server = TokenClient(kind.spec, flow.environment, self._upstreams, RateScope.of_tokens(kind.spec, flow.id))
         tokens = await server.redeem(app, Code(code, self._callback, flow.verifier))
         if isinstance(tokens, TokenError):
@@ -260,7 +261,7 @@ class Flows:
         if missing := missing_token_variables(spec, environment):
             raise InvalidCredentials(f"the application's token response has no {missing[0]}")
         method = spec.oauth_method or ""
-        credentials = credentials_of(app, tokens)
+        credentials = credentials_of(spec.authentication[method], app, tokens)
         new = NewConnector(
             workspace_id=flow.workspace_id,
             kind=spec.kind,

@@ -102,7 +102,7 @@ class Renewals:
     async def _renew(self, record: ConnectorRecord, stale: Secret) -> Secret:
         if not is_renewable(self._method(record), stale.values):
             require_refresh_token(stale.values)
-        app = await self._apps.of(record.organization_id, record.kind, stale.values)
+        app = await self._apps.of(record.organization_id, record.kind, self._method(record), stale.values)
         claimed = await self._claim(record, stale.version)
         if isinstance(claimed, Secret):
             return claimed
@@ -155,7 +155,7 @@ class Renewals:
         """Commit the new tokens; retried while PostgreSQL is unavailable, because this is their only copy."""
         spec, override = self._catalog.served(record.kind).spec, self._upstreams.overrides.get(record.kind)
         environment = with_token_variables(spec, record.environment, tokens, override)
-        credentials = credentials_of(app, tokens, stale.values)
+        credentials = credentials_of(self._method(record), app, tokens, stale.values)
         save = partial(self._persistence.save, lease, credentials, environment, tokens.expires_at)
         try:
             return await retry_until_available(save, timeout=_SAVE_TIMEOUT)

@@ -178,7 +178,7 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
         **{name: getattr(read, name) for name in RequestSpec.model_fields},
         effect=Effect.READ,
         description="The list that synchronization reads.",
-        params={name: {} for name in names},
+        params={name: _placed(kind, entity_id, name) for name in names},
         timeout=_TIMEOUT,
     )
     return Listing(
@@ -187,6 +187,15 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
         since=since,
         parent=parent,
         page_interval=read.request_interval,
+    )
+
+
+def _placed(kind: Kind, entity_id: str, name: str) -> dict[str, Any]:
+    """The schema of a param of the synchronizer: it goes into a header if it does so in the entity's list."""
+    listed = kind.operations.get((entity_id, "list"))
+    schema = listed.action.params.get(name, {}) if listed else {}
+    return (
+        {member: schema[member] for member in ("in", "as") if member in schema} if schema.get("in") == "header" else {}
     )
 
 

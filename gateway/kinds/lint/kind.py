@@ -152,6 +152,10 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
         for field in sorted(_credentials_used(method) - set(method.credentials)):
             hint = did_you_mean(field, method.credentials)
             yield ("authentication", name), f"uses {field}, which is not among its credentials; {hint}"
+        for member in ("client_id", "client_secret"):
+            if (field := getattr(method, member)) != member and field not in method.credentials:
+                hint = did_you_mean(field, method.credentials)
+                yield ("authentication", name, member), f"{field} is not among the credentials; {hint}"
         if not method.secrets and method.scheme != "none":
             yield (
                 ("authentication", name, "credentials"),
@@ -162,16 +166,15 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
     by_oauth = {name: method for name, method in spec.authentication.items() if method.oauth}
     if spec.oauth and not by_oauth:
         yield ("oauth",), "no authentication method has `oauth: true`, so no credentials could hold the tokens"
-    if spec.oauth and spec.oauth_method and not spec.oauth.authorization_url:
-        yield ("oauth", "authorization_url"), f"is missing; {spec.oauth_method} needs a person's consent there"
     for name, method in by_oauth.items():
         if spec.oauth is None:
             yield ("authentication", name, "oauth"), "there are no OAuth endpoints; add `oauth`"
-        for field in ("client_id", "client_secret"):
+        for field in (method.client_id, method.client_secret):
             if method.grant_type and field not in method.required:
                 yield ("authentication", name, "credentials"), f"the grant needs {field} as a required credential"
-    if spec.oauth and spec.oauth_method:
-        names = {*spec.authentication[spec.oauth_method].credentials, *spec.environment, "expires_in"}
+    by_person = next((method for method in by_oauth.values() if method.grant_type is None), None)
+    if spec.oauth and by_person:
+        names = {*by_person.credentials, *spec.environment, "expires_in"}
         for name in spec.oauth.outputs:
             if name not in names:
                 yield ("oauth", "outputs", name), f"is neither a credential nor a variable; {did_you_mean(name, names)}"

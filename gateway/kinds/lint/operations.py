@@ -12,7 +12,7 @@ from gateway.kinds.lint import bulk, long_running
 from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolved, undescribed
 from gateway.kinds.members import EVERY, FORM, MULTIPART, is_json, media_type
 from gateway.kinds.paging import BESIDE_RECORDS, Paging, TimeOrder
-from gateway.kinds.placements import Placement
+from gateway.kinds.placements import FIRST_ITEM, Placement
 from gateway.kinds.requests import Action
 from gateway.kinds.rule_names import known_rules
 from gateway.kinds.suggestions import did_you_mean
@@ -126,11 +126,18 @@ def _body(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     outer = {placement.wire: placement.name for placement in in_body} | dict.fromkeys(
         action.constant_body, "a constant"
     )
+    lists: dict[str, bool] = {}
     for placement in in_body:
-        parts = placement.wire.split(".")
-        for above in (".".join(parts[:end]) for end in range(1, len(parts))):
-            if above in outer and not isinstance(action.constant_body.get(above), dict):
-                yield ("params", placement.name, "as"), f"is a member of {above}, which {outer[above]} sets already"
+        place, parts = ("params", placement.name, "as"), placement.wire.split(".")
+        for end in range(1, len(parts)):
+            above, is_list = ".".join(parts[:end]), parts[end] == FIRST_ITEM
+            constant = action.constant_body.get(above)
+            if above in outer and not isinstance(constant, list if is_list else dict):
+                yield place, f"is a member of {above}, which {outer[above]} sets already"
+            elif lists.setdefault(above, is_list) is not is_list:
+                yield place, f"makes {above} {'a list' if is_list else 'an object'}, which it is not for other params"
+            if parts[end].isdigit() and not is_list:
+                yield place, f"a list in a body has one item here: write {above}.{FIRST_ITEM}"
 
 
 def _files(operation: Operation, in_body: Sequence[Placement]) -> Iterator[PlacedError]:

@@ -71,26 +71,28 @@ def is_due(expires_at: datetime | None, now: datetime) -> bool:
     return expires_at is not None and now >= expires_at - SKEW
 
 
-def credentials_of(app: App, tokens: TokenSet, old: Mapping[str, str] | None = None) -> dict[str, str]:
+def credentials_of(
+    method: AuthMethod, app: App, tokens: TokenSet, old: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Credentials with new tokens in place; an old refresh token stays when no new one came (RFC 6749 §6).
 
-    They contain the app's `client_id`, and the `client_secret` of an organization's own app, because its tokens outlive
-    the organization's override. The platform's secret stays in the settings.
+    They contain the app's id, and the secret of an organization's own app, because its tokens outlive the
+    organization's override. The platform's secret stays in the settings.
     """
-    made_by = {"client_id": app.client_id}
+    made_by = {method.client_id: app.client_id}
     if app.is_own and app.client_secret.get_secret_value():
-        made_by["client_secret"] = app.client_secret.get_secret_value()
+        made_by[method.client_secret] = app.client_secret.get_secret_value()
     return {**(old or {}), **tokens.credentials, **made_by}
 
 
-def app_in(credentials: Mapping[str, str]) -> App:
-    """The app that the credentials name in `client_id`; raises InvalidCredentials if they name none."""
-    client_id = credentials.get("client_id")
+def app_in(method: AuthMethod, credentials: Mapping[str, str]) -> App:
+    """The app that the credentials name; raises InvalidCredentials if they name none."""
+    client_id = credentials.get(method.client_id)
     if not client_id:
-        message = "client_id is missing: only the OAuth app that an access token was issued to can renew it"
-        fault = FieldError("/credentials/client_id", "client_id", "required", message)
+        message = f"{method.client_id} is missing: only the OAuth app that an access token was issued to can renew it"
+        fault = FieldError(f"/credentials/{method.client_id}", method.client_id, "required", message)
         raise InvalidCredentials(message, faults=[fault])
-    return App(client_id, SecretStr(credentials.get("client_secret", "")), is_own=True)
+    return App(client_id, SecretStr(credentials.get(method.client_secret, "")), is_own=True)
 
 
 def with_token_variables(
@@ -127,7 +129,7 @@ def gateway_error_of(token_error: TokenError, app: App) -> GatewayError:
 def is_renewable(method: AuthMethod, credentials: Mapping[str, str]) -> bool:
     """Whether tokens can be renewed without the user: by a refresh token or by client credentials."""
     if method.grant_type == "client_credentials":
-        return bool(credentials.get("client_id") and credentials.get("client_secret"))
+        return bool(credentials.get(method.client_id) and credentials.get(method.client_secret))
     return bool(credentials.get("refresh_token"))
 
 

@@ -57,7 +57,7 @@ class RefreshingAuthorizer:
         return self.environment
 
     async def headers(self) -> Mapping[str, str]:
-        has_none = not self.credentials.get(self._method.token or "")
+        has_none = not self.credentials.get(self._method.access_token)
         is_needed = has_none or is_due(self.expires_at, CLOCK.now())
         if is_needed and is_renewable(self._method, self.credentials):
             await self._renew(self.credentials)
@@ -97,7 +97,7 @@ class RefreshingAuthorizer:
             raise ConnectorNotReady(message) from error
         if not is_renewable(self._method, self.credentials):
             require_refresh_token(self.credentials)
-        app = self._app or app_in(self.credentials)
+        app = self._app or app_in(self._method, self.credentials)
         client = TokenClient(self._spec, self.environment, self._upstreams, self._scope)
         tokens = await client.renew(app, self.credentials, self._method)
         if isinstance(tokens, TokenError):
@@ -105,5 +105,5 @@ class RefreshingAuthorizer:
         self.environment = with_token_variables(
             self._spec, self.environment, tokens, self._upstreams.overrides.get(self._spec.kind)
         )
-        self.credentials = credentials_of(app, tokens, self.credentials)
+        self.credentials = credentials_of(self._method, app, tokens, self.credentials)
         self.expires_at = tokens.expires_at

@@ -152,3 +152,35 @@ def test_importing_it_loads_neither_a_database_nor_authlib() -> None:
     )
 
     assert run.stdout == "[]\n"
+
+
+async def test_the_app_and_the_token_are_in_the_credentials_that_the_spec_names(
+    catalog: Catalog, server: tuple[StandIn, URL], upstreams: Upstreams
+) -> None:
+    stand_in, _ = server
+    spec = catalog.kind("work-management").spec
+    names = {"client_id": "lwa_app_id", "client_secret": "lwa_client_secret"}
+    sent = {"scheme": "api_key", "token": None, "headers": {"X-Access-Token": "{access_token}"}}
+    method = spec.authentication["oauth"].model_copy(update={**names, **sent})
+    spec = spec.model_copy(update={"authentication": {"oauth": method}})
+    credentials = {names[name]: value for name, value in APP.items()}
+    credentials["refresh_token"] = stand_in.pair()["refresh_token"]
+    authorizer = RefreshingAuthorizer(spec, credentials, {}, upstreams)
+
+    headers = [await authorizer.headers() for _ in range(2)]
+
+    assert headers == [{"X-Access-Token": "access-2"}] * 2
+    assert len(stand_in.token_requests) == 1
+    assert authorizer.credentials.keys() == {"access_token", "refresh_token", "lwa_app_id", "lwa_client_secret"}
+
+
+async def test_the_error_for_a_missing_app_has_the_name_of_its_credential(
+    catalog: Catalog, upstreams: Upstreams
+) -> None:
+    spec = catalog.kind("work-management").spec
+    method = spec.authentication["oauth"].model_copy(update={"client_id": "lwa_app_id"})
+    spec = spec.model_copy(update={"authentication": {"oauth": method}})
+    authorizer = RefreshingAuthorizer(spec, {"refresh_token": "r"}, {}, upstreams)
+
+    with pytest.raises(InvalidCredentials, match="lwa_app_id is missing"):
+        await authorizer.headers()
