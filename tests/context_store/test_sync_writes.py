@@ -55,6 +55,9 @@ UNSEEN = {
     *(f"crm-query.{each}.create" for each in ("campaigns", "cases", "events", "notes")),
     *(f"crm-query.{each}.update" for each in ("campaigns", "cases", "events", "notes")),
     *(f"crm-query.{each}.delete" for each in ("campaigns", "cases", "events", "notes")),
+    *(f"amazon-seller-partner.listings_items.{action}" for action in ("update", "delete")),
+    *("amazon-seller-partner.reports.create", "amazon-seller-partner.reports.cancel"),
+    *("amazon-ads.sponsored_product_negative_keywords.create", "google-ads.labels.create"),
     *("gitlab.merge_request_notes.create", "gitlab.merge_request_notes.update", "gitlab.merge_request_notes.delete"),
 }
 

@@ -28,11 +28,14 @@ class Story:
     environment: dict[str, str] = field(default_factory=dict)
     #: params of get that name what the record lies in
     place: dict[str, str] = field(default_factory=dict)
+    #: the value of the param of get
+    value: Any = "{id}"
 
 
 IN_TABLE = {"base_id": "app1", "table_id_or_name": "tbl1"}
 IN_REPOSITORY = {"owner": "acme", "repo": "shop"}
 IN_PROJECT = {"project_id": "acme/shop"}
+OF_PROFILE = {"Amazon-Advertising-API-Scope": "222333444555666"}
 IN_ORGANIZATION = {"organization_slug": "acme"}
 STORIES = [
     Story(
@@ -373,6 +376,66 @@ STORIES = [
         ("boards", "update", {"board_id": "{id}", "name": "Food"}, "name", "Food"),
     ),
     Story(
+        "snapchat-marketing",
+        OAUTH,
+        ("campaigns", {"ad_account_id": "1"}, "cursor", "next_link"),
+        ("id", "id"),
+        ("campaigns", "get", {"id": "nothing"}, "upstream_not_found"),
+        (
+            "campaigns",
+            "update",
+            {
+                "id": "{id}",
+                "ad_account_id": "1",
+                "name": "May",
+                "status": "PAUSED",
+                "start_time": "2026-05-01T00:00:00Z",
+            },
+            "name",
+            "May",
+        ),
+    ),
+    Story(
+        "amazon-ads",
+        {**OAUTH, "access_token": "token"},
+        ("sponsored_product_campaigns", {**OF_PROFILE, "maxResults": 2}, "nextToken", "next_token"),
+        ("campaignId", "campaignIdFilter"),
+        (
+            "sponsored_product_campaigns",
+            "get",
+            {**OF_PROFILE, "campaignIdFilter": {"include": ["nothing"]}},
+            "upstream_not_found",
+        ),
+        (
+            "sponsored_product_campaigns",
+            "update",
+            {**OF_PROFILE, "campaignId": "{id}", "name": "May"},
+            "name",
+            "May",
+        ),
+        place=OF_PROFILE,
+        value={"include": ["{id}"]},
+    ),
+    Story(
+        "amazon-seller-partner",
+        {"lwa_app_id": "app", "lwa_client_secret": "secret", "refresh_token": "refresh", "access_token": "token"},
+        ("orders", {"CreatedAfter": "2026-01-01T00:00:00Z", "MaxResultsPerPage": 2}, "NextToken", "next_token"),
+        ("AmazonOrderId", "orderId"),
+        ("orders", "get", {"orderId": "nothing"}, "upstream_not_found"),
+        (
+            "listings_items",
+            "update",
+            {
+                "sellerId": "A1EXAMPLE",
+                "sku": "SHOE-42",
+                "productType": "SHOES",
+                "patches": [{"op": "delete", "path": "/attributes/color"}],
+            },
+            "sku",
+            "SHOE-42",
+        ),
+    ),
+    Story(
         "gong",
         {"access_key": "key", "access_key_secret": "secret"},
         ("users", {}, "cursor", "cursor"),
@@ -415,7 +478,7 @@ async def test_a_kind_is_read_written_and_refused(api, story):
     following = value_at(first["connector_metadata"], tuple(place.split(".")))
     second = await connector.execute(entity, "list", first["next"])
     identifier = first["result"][0][member]
-    read = await connector.execute(entity, "get", {**story.place, named: identifier})
+    read = await connector.execute(entity, "get", {**story.place, named: _filled(story.value, identifier)})
     refused = await connector.send(*story.refused[:3])
 
     assert following
@@ -442,6 +505,8 @@ async def test_a_kind_is_written(api, story):
 def _filled(value, identifier):
     if isinstance(value, dict):
         return {name: _filled(member, identifier) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_filled(member, identifier) for member in value]
     return identifier if value == "{id}" else value
 
 

@@ -47,6 +47,15 @@ READS = [
     ("pylon", "accounts", {}, "id", "id"),
     ("reddit-ads", "campaigns", {"ad_account_id": "t2_1", "page_size": 2}, "campaign_id", "id"),
     ("facebook-marketing", "campaigns", {"account_id": "1", "limit": 2}, "campaign_id", "id"),
+    ("snapchat-marketing", "organizations", {}, "id", "id"),
+    ("amazon-ads", "profiles", {}, "profile_id", "profileId"),
+    (
+        "amazon-seller-partner",
+        "orders",
+        {"marketplace_ids": "A1", "created_after": "2026-01-01T00:00:00Z", "max_results_per_page": 2},
+        "order_id",
+        "AmazonOrderId",
+    ),
     ("granola", "notes", {"page_size": 2}, "note_id", "id"),
     ("harvest", "clients", {"per_page": 2}, "id", "id"),
     ("klaviyo", "profiles", {"page_size": 2}, "id", "id"),
@@ -56,7 +65,7 @@ READS = [
     ("outreach", "accounts", {"page_size": 2}, "id", "id"),
 ]
 #: kinds whose check in the SDK leaves out a param that the application requires
-UNCHECKED = {"exa", "github", "sentry", "tiktok-marketing"}
+UNCHECKED = {"amazon-seller-partner", "exa", "github", "sentry", "tiktok-marketing"}
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.name not in UNCHECKED], ids=lambda kind: kind.name)

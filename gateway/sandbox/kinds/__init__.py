@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from gateway.sandbox.application import Application
 from gateway.sandbox.kinds.crm_query.application import CrmQuery
 from gateway.sandbox.kinds.crm_records import CrmRecords
+from gateway.sandbox.kinds.google_ads import GoogleAds
 from gateway.sandbox.kinds.incident_management import IncidentManagement
 from gateway.sandbox.kinds.support_desk.application import SupportDesk
 from gateway.sandbox.kinds.team_chat.application import TeamChat
@@ -15,6 +16,7 @@ from gateway.sandbox.kinds.workspace_notes.application import WorkspaceNotes
 APPLICATIONS: Mapping[str, type[Application]] = {
     "crm-query": CrmQuery,
     "crm-records": CrmRecords,
+    "google-ads": GoogleAds,
     "incident-management": IncidentManagement,
     "support-desk": SupportDesk,
     "team-chat": TeamChat,

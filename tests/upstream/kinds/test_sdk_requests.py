@@ -95,11 +95,16 @@ def is_known(kind: str, call: Call, name: str) -> bool:
     return bool({"*", name} & known)
 
 
-def params_for_sdk(kind: str, call: Call) -> dict[str, Any]:
-    """The params of a call with those defaults that the SDK's operation could have."""
-    schemas = kind_named(kind).operation(*call.action.split(".")).action.params
+def params_for_sdk(cases: Cases, call: Call) -> dict[str, Any]:
+    """The params of a call with those defaults that the SDK's operation could have, their variables filled in."""
+    schemas = kind_named(cases.kind).operation(*call.action.split(".")).action.params
     defaults = {name: schema["default"] for name, schema in schemas.items() if "default" in schema}
-    return {**{name: value for name, value in defaults.items() if is_known(kind, call, name)}, **call.params}
+    defaults = {name: value for name, value in defaults.items() if is_known(cases.kind, call, name)}
+    variables = {f"{{{name}}}": value for name, value in cases.environment.items()}
+    filled = {
+        name: variables.get(value, value) if isinstance(value, str) else value for name, value in defaults.items()
+    }
+    return {**filled, **call.params}
 
 
 async def sent_by_sdk(cases: Cases, call: Call) -> Any:
@@ -115,9 +120,7 @@ async def sent_by_sdk(cases: Cases, call: Call) -> Any:
         executor = LocalExecutor(model=model_of(cases.kind), client=recorder, **options)
         # Where its credentials have no access token, the SDK would fetch one first.
         executor.http_client.secrets.setdefault("access_token", credentials.get("access_token"))
-        result = await executor.execute(
-            entity, SDK_ACTIONS.get(action, action), params=params_for_sdk(cases.kind, call)
-        )
+        result = await executor.execute(entity, SDK_ACTIONS.get(action, action), params=params_for_sdk(cases, call))
         words = result.error
         if result.success:  # a download is sent when it is read
             await anext(aiter(result.data))
