@@ -43,7 +43,8 @@ def _is_range(name: str, schema: Any) -> bool:
 
 
 class ParamStyle(StrEnum):
-    """How a list or an object is written in a query or a form, in OpenAPI's words; `explode` is true by default."""
+    """How a list or an object is written in a query or a form, mostly in OpenAPI's words; `explode` is true by
+    default."""
 
     #: `a=1&a=2`, or `a=1,2` if `explode` is false
     FORM = "form"
@@ -55,6 +56,8 @@ class ParamStyle(StrEnum):
     DEEP_OBJECT = "deepObject"
     #: as `deepObject`, all items of lists `a[0]=1`
     INDEXED = "indexed"
+    #: Rest.li 2.0, for the query: `a=List(1,2)`, `a=(b:1,c:(d:2))`; a text has this form already
+    RESTLI = "restli"
 
 
 _PARAM_STYLES = frozenset(map(str, ParamStyle))
@@ -181,6 +184,8 @@ class Action(RequestSpec, CheckedModel):
     constraints: JsonSchema = Field(default_factory=dict)
     #: the path of the record, if the response has one
     record: JsonPath | None = None
+    #: the header with the id of the record, if the response has no body: the record then has only this `id`
+    id_header: str | None = None
     download: Download | None = None
     alternatives: tuple[Alternative, ...] = ()
     runs: Literal["inline", "job"] = "inline"

@@ -160,6 +160,8 @@ class SpecApplication(Application):
             return self.one(operation, self._row_with(call.body, self.table_of(operation)), call)
         row = self.add_row(self.table_of(operation), self.body_of(operation, call), call.now)
         row.refs |= call.params
+        if operation.action.id_header:
+            return Reply(None, 201, {operation.action.id_header: row.id})
         return replace(self.one(operation, row, call), status=200 if operation.action.graphql else 201)
 
     def _changed(self, operation: Operation, row: Row, call: Call) -> Reply:

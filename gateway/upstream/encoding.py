@@ -3,6 +3,7 @@
 import csv
 import hashlib
 import io
+import re
 from base64 import b64decode
 from binascii import Error
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ from gateway.kinds.requests import ParamStyle
 _ENCODER = msgspec.json.Encoder()
 #: a tuple, because `isinstance` makes a union of types anew at each call
 _CONTAINERS: Final = (dict, list)
+#: a URN within a text of Rest.li, whose colons are no part of its form
+_URN: Final = re.compile(r"(urn:[^,()]*)")
 _DELIMITERS: Final = {ParamStyle.FORM: ",", ParamStyle.SPACE_DELIMITED: " ", ParamStyle.PIPE_DELIMITED: "|"}
 #: styles that name the items of a list: `a[]`, or `a[0]` if an item is an object or a list, or for `indexed`
 _BRACKETS: Final = (None, ParamStyle.DEEP_OBJECT, ParamStyle.INDEXED)
@@ -138,7 +141,9 @@ def query_of(constant: Mapping[str, Any], placed: Sequence[Placement], params: M
         ]
     for placement in placed:
         value = params[placement.name]
-        if isinstance(value, _CONTAINERS):
+        if placement.style is ParamStyle.RESTLI and value is not None:
+            members.append(f"{_quoted_name(placement.wire)}={restli_text(value)}")
+        elif isinstance(value, _CONTAINERS):
             members += [_member(name, text) for name, text in query_pairs(placement, value)]
         elif value is not None:
             members.append(_member(placement.wire, text_of(value)))
@@ -196,6 +201,23 @@ def text_of(value: Any) -> str:
             return _ENCODER.encode(value).decode()
         case _:
             return str(value)
+
+
+def restli_text(value: Any) -> str:
+    """A value as Rest.li 2.0 writes it in a query, percent-encoded; a text has its form already, but for its URNs."""
+    if not isinstance(value, str):
+        return _restli(value)
+    parts = _URN.split(value)
+    return "".join(quote(part, safe="" if number % 2 else "(),:%") for number, part in enumerate(parts))
+
+
+def _restli(value: Any) -> str:
+    if isinstance(value, list):
+        return f"List({','.join(map(_restli, value))})"
+    if isinstance(value, dict):
+        members = (f"{quote(name, safe='')}:{_restli(inner)}" for name, inner in value.items())
+        return f"({','.join(members)})"
+    return quote(text_of(value), safe="")
 
 
 def _pairs(name: str, value: Any, *, is_indexed: bool = False) -> Iterator[tuple[str, str]]:

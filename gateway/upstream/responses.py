@@ -167,7 +167,7 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     if is_missing or (is_query and (raw is None or (begin == _NULL_BEGIN and not operation.is_list))):
         raise UpstreamNotFound(f"{operation}: the application has no such record")
     if not operation.is_list:
-        return OperationResult(result=raw or NULL, meta=meta)
+        return OperationResult(result=raw or _of_header(operation, response) or NULL, meta=meta)
     if response.status == _NO_CONTENT or begin == _NULL_BEGIN:
         return OperationResult(result=_NO_RECORDS, meta=meta)
     if raw is not None and begin == _OBJECT_BEGIN and action.map_key is not None:
@@ -181,6 +181,13 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     if action.unwrap or len(outer) < len(path) or _NULL in response.body:
         return _without_nulls(operation, raw, meta)
     return OperationResult(result=raw, meta=meta)
+
+
+def _of_header(operation: Operation, response: UpstreamResponse) -> msgspec.Raw | None:
+    """A record with the id that a header of the response has."""
+    name = operation.action.id_header
+    value = response.headers.get(name.lower()) if name else None
+    return msgspec.Raw(msgspec.json.encode({"id": value})) if value else None
 
 
 def no_records(operation: Operation) -> OperationResult:

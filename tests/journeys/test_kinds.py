@@ -27,7 +27,7 @@ class Story:
     written: tuple[str, str, dict[str, Any], str, Any] | None = None
     environment: dict[str, str] = field(default_factory=dict)
     #: params of get that name what the record lies in
-    place: dict[str, str] = field(default_factory=dict)
+    place: dict[str, Any] = field(default_factory=dict)
     #: the value of the param of get
     value: Any = "{id}"
 
@@ -434,6 +434,14 @@ STORIES = [
             "sku",
             "SHOE-42",
         ),
+    ),
+    Story(
+        "linkedin-ads",
+        OAUTH,
+        ("campaigns", {"account_id": 512, "pageSize": 2}, "pageToken", "nextPageToken"),
+        ("id", "id"),
+        ("campaigns", "get", {"account_id": 512, "id": 999_999_999}, "upstream_not_found"),
+        place={"account_id": 512},
     ),
     Story(
         "gong",

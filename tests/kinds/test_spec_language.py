@@ -302,6 +302,7 @@ MISTAKES = [
         "makes shops an object, which it is not for other params",
     ),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {in: text, ", 37, "is in no text"),
+    (SHIPMENTS, "    shop_id: {", "    shop_id: {style: restli, ", 37, "for lists and objects in the query"),
     (SHIPMENTS, "    shop_id: {", "    shop_id: {text: '{nothing}', ", 37, "nothing is not among the params"),
     (
         SHIPMENTS,

@@ -75,6 +75,7 @@ KINDS = (
         {"region": "na"},
     ),
     Kind("google-ads", "google-ads", {**OAUTH, "developer_token": "d"}),
+    Kind("linkedin-ads", "linkedin-ads", OAUTH),
     Kind("typeform", "typeform", {"access_token": "t"}),
     Kind("granola", "granola", {"api_key": "t"}),
     Kind("harvest", "harvest", {"token": "t", "account_id": "1"}),

@@ -65,6 +65,10 @@ def sent(action: dict[str, Any], given: dict[str, Any], **spec: Any) -> Upstream
         ({"style": "deepObject"}, ["a", "b"], "q%5B%5D=a&q%5B%5D=b"),
         ({"style": "indexed"}, ["a", "b"], "q%5B0%5D=a&q%5B1%5D=b"),
         ({}, {"a": 1}, "q=%7B%22a%22%3A1%7D"),
+        ({"style": "restli"}, ["urn:li:a:1", "b,c"], "q=List(urn%3Ali%3Aa%3A1,b%2Cc)"),
+        ({"style": "restli"}, {"start": {"year": 2026}, "is": True}, "q=(start:(year:2026),is:true)"),
+        ({"style": "restli"}, "(of:urn:li:a:1,n:List(2,3%2C))", "q=(of:urn%3Ali%3Aa%3A1,n:List(2,3%2C))"),
+        ({"style": "restli"}, "a&b=#", "q=a%26b%3D%23"),
         ({}, [], ""),
     ],
 )

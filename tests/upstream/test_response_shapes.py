@@ -82,6 +82,14 @@ def test_a_record_at_a_position_that_the_list_lacks_is_not_found(document):
         read(small_operation({"record": "data.0.thing"}), answered(document))
 
 
+def test_a_header_has_the_id_of_a_new_record():
+    operation = small_operation({"request": "POST /things", "effect": "write", "id_header": "X-Id"})
+    created = UpstreamResponse(201, {"x-id": "urn:li:thing:7"}, b"")
+
+    assert read(operation, created).decoded() == {"id": "urn:li:thing:7"}
+    assert read(operation, answered(None, 204)).decoded() is None
+
+
 def test_a_write_without_a_record_at_its_position_is_done():
     operation = small_operation({"request": "POST /things", "effect": "write", "record": "data.0"})
 

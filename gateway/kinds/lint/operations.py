@@ -13,7 +13,7 @@ from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolve
 from gateway.kinds.members import EVERY, FORM, MULTIPART, is_json, media_type
 from gateway.kinds.paging import BESIDE_RECORDS, Paging, TimeOrder
 from gateway.kinds.placements import FIRST_ITEM, Placement
-from gateway.kinds.requests import Action
+from gateway.kinds.requests import Action, ParamStyle
 from gateway.kinds.rule_names import known_rules
 from gateway.kinds.suggestions import did_you_mean
 
@@ -100,7 +100,7 @@ def _placements(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
 
 
 def _is_written_by_style(operation: Operation, placement: Placement) -> bool:
-    is_form = operation.media_type == FORM
+    is_form = operation.media_type == FORM and placement.style is not ParamStyle.RESTLI
     return placement.where == "query" or (placement.where == "body" and is_form)
 
 
