@@ -58,6 +58,9 @@ UNSEEN = {
     *(f"amazon-seller-partner.listings_items.{action}" for action in ("update", "delete")),
     *("amazon-seller-partner.reports.create", "amazon-seller-partner.reports.cancel"),
     *("amazon-ads.sponsored_product_negative_keywords.create", "google-ads.labels.create"),
+    *(f"linkedin-ads.account_users.{action}" for action in ("create", "update", "delete")),
+    *("linkedin-ads.conversions.create", "linkedin-ads.conversions.update", "linkedin-ads.conversion_events.create"),
+    *("linkedin-ads.campaign_conversions.create", "linkedin-ads.campaign_conversions.delete"),
     *("gitlab.merge_request_notes.create", "gitlab.merge_request_notes.update", "gitlab.merge_request_notes.delete"),
 }
 
