@@ -56,7 +56,7 @@ READS = [
         "order_id",
         "AmazonOrderId",
     ),
-    ("linkedin-ads", "accounts", {"page_size": 2}, "id", "id"),
+    ("linkedin-ads", "accounts", {"q": "search", "page_size": 2}, "id", "id"),
     ("granola", "notes", {"page_size": 2}, "note_id", "id"),
     ("harvest", "clients", {"per_page": 2}, "id", "id"),
     ("klaviyo", "profiles", {"page_size": 2}, "id", "id"),
