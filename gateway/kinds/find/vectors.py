@@ -24,10 +24,12 @@ _LOADING = Lock()
 
 
 def folder() -> Path | None:
-    """The folder of the installed package; None without it. The package is not imported."""
+    """The folder of the installed package, which is not imported; None without it or its files."""
     found = find_spec(_PACKAGE)
-    places = found.submodule_search_locations if found else None
-    return Path(places[0]) if places and find_spec("tokenizers") and find_spec("safetensors") else None
+    if not (found and found.submodule_search_locations and find_spec("tokenizers") and find_spec("safetensors")):
+        return None
+    package = Path(found.submodule_search_locations[0])
+    return package if all((package / file).is_file() for file in (_TABLE, _TOKENIZER)) else None
 
 
 class WordVectors:

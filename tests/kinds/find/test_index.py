@@ -82,6 +82,7 @@ def test_results_have_at_most_five_hundred_tokens():
     assert longest / CHARACTERS_OF_A_TOKEN <= 500
 
 
+@NEEDS_VECTORS
 @pytest.mark.parametrize(
     ("text", "operation"),
     [
@@ -148,6 +149,7 @@ def test_a_connected_kind_comes_first_if_it_has_an_operation_for_the_task(text, 
     assert names(text, connected=connected)[0] == operation
 
 
+@NEEDS_VECTORS
 @pytest.mark.parametrize(
     ("text", "operation"),
     [
@@ -193,6 +195,7 @@ def test_the_closest_operations_are_returned_for_a_task_without_an_operation():
     assert closest[0].entry.entity_id == "incidents"
 
 
+@NEEDS_VECTORS
 @pytest.mark.parametrize(
     ("text", "operation"),
     [
@@ -220,6 +223,7 @@ def test_an_id_selects_operations_that_take_it(text, operation):
     assert names(text)[0] == operation
 
 
+@NEEDS_VECTORS
 @pytest.mark.parametrize(
     ("text", "operation"),
     [
