@@ -61,19 +61,28 @@ def plain_name(param: str) -> str:
 
 
 def put(document: Any, place: Sequence[str], value: Any) -> None:
-    """Set the value at a place; missing objects are created, and lists if a member is a position."""
+    """Set the value at a place; missing objects are created, and lists if a member is a position or `rel=next`."""
     for member, following in pairwise(place):
-        empty: Any = [] if following.isdigit() else {}
-        if isinstance(document, list):
-            _fill(document, int(member), empty)
-            document = document[int(member)]
-        else:
-            document = document.setdefault(member, empty)
+        empty: Any = [] if following.isdigit() or "=" in following else {}
+        is_list = isinstance(document, list)
+        document = _item(document, member, empty) if is_list else document.setdefault(member, empty)
     if isinstance(document, list):
         _fill(document, int(place[-1]), value)
         document[int(place[-1])] = value
     else:
         document[place[-1]] = value
+
+
+def _item(items: list[Any], member: str, empty: Any) -> Any:
+    """The item of a list at a position, or the one that `rel=next` names; it is added if there is none."""
+    name, is_named, wanted = member.partition("=")
+    if not is_named:
+        _fill(items, int(member), empty)
+        return items[int(member)]
+    found = next((each for each in items if each.get(name) == wanted), None)
+    if found is None:
+        items.append(found := {name: wanted})
+    return found
 
 
 def _fill(items: list[Any], position: int, value: Any) -> None:

@@ -175,8 +175,13 @@ class Operations(World):
 
 
 def synchronized_lists(kind: Kind) -> Iterator[Operation]:
-    """The lists of a kind that the synchronizer reads; their params have the types of lists with the same request."""
-    known = {each.action.request: each.action.params for each in kind.operations.values() if each.is_list}
+    """The lists of a kind that the synchronizer reads; their params have the types of lists with the same request.
+
+    In GraphQL all lists have the same request: the entity's own list comes first.
+    """
+    lists = [each for each in kind.operations.values() if each.is_list]
+    known = {each.action.request: each.action.params for each in lists}
+    own = {(each.entity_id, each.action.request): each.action.params for each in lists}
     for entity_id, entity in kind.spec.entities.items():
         for member, read in (entity.search.reads if entity.search else {}).items():
             members = {name: getattr(read, name) for name in RequestSpec.model_fields}
@@ -185,7 +190,7 @@ def synchronized_lists(kind: Kind) -> Iterator[Operation]:
             fixed = {
                 name: {"enum": [value], "default": value} for name, value in read.params.items() if _is_fixed(value)
             }
-            schemas = known.get(read.request, {})
+            schemas = own.get((entity_id, read.request), known.get(read.request, {}))
             params = {name: schemas.get(name, {}) for name in names} | (
                 fixed if read.request.startswith("GET ") else {}
             )

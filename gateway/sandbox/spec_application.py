@@ -441,7 +441,7 @@ def _ids(variables: Mapping[str, Any]) -> list[str]:
     """The ids of records in the variables of a GraphQL document, `id` first; only the last part of a global id."""
     ids = [each["id"] for each in (variables, *_inputs(variables)) if each.get("id") is not None]
     for name, value in variables.items():
-        if name.endswith(("Id", "Ids", "_ids")):
+        if name == "ids" or name.endswith(("Id", "Ids", "_id", "_ids")):
             ids += value if isinstance(value, list) else [value]
     return [str(each).rpartition("/")[2] for each in ids]
 

@@ -112,6 +112,23 @@ STORIES = [
         ("tasks", "update", {"task_id": "{id}", "name": "Call Ada"}, "name", "Call Ada"),
     ),
     Story(
+        "zendesk-chat",
+        {"access_token": "token"},
+        ("agents", {"limit": 2}, "since_id", "next"),
+        ("id", "agent_id"),
+        ("agents", "get", {"agent_id": 999999999}, "upstream_not_found"),
+        ("agents", "update", {"agent_id": "{id}", "display_name": "Ada"}, "display_name", "Ada"),
+        {"subdomain": "acme"},
+    ),
+    Story(
+        "monday",
+        {"api_key": "token"},
+        ("users", {"limit": 2}, "page", "next"),
+        ("id", "id"),
+        ("users", "get", {"id": "nothing"}, "upstream_not_found"),
+        ("updates", "create", {"item_id": "{id}", "body": "Hello"}, "body", "Hello"),
+    ),
+    Story(
         "crm-records",
         {"private_app_token": "token"},
         ("contacts", {"limit": 2}, "after", "next_cursor"),

@@ -70,6 +70,13 @@ STYLES: dict[str, dict[str, Any]] = {
     "last id": {"style": "last_id", "param": "after", "size": "size", "has_more": "more", "meta": {"more": "more"}},
     "last id and time": {"style": "last_id", "param": "after", "size": "size", "last_fields": {"name": "name"}},
     "link": {"style": "link", "param": "after", "size": "size", "next": "n", "meta": {"n": "links.next"}},
+    "link by its relation": {
+        "style": "link",
+        "param": "after",
+        "size": "size",
+        "next": "n",
+        "meta": {"n": "links.rel=next.href"},
+    },
     "link that is always there": {
         "style": "link",
         "param": "after",

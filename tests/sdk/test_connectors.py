@@ -22,6 +22,8 @@ READS = [
     ("support-desk", "tickets", {"per_page": 2}, "ticket_id", "id"),
     ("zendesk-talk", "phone_numbers", {}, "phone_number_id", "id"),
     ("clickup-api", "spaces", {"team_id": "1"}, "space_id", "id"),
+    ("zendesk-chat", "agents", {"limit": 2}, "agent_id", "id"),
+    ("monday", "updates", {"limit": 2}, "id", "id"),
     ("customer-io", "newsletters", {"limit": 2}, "newsletter_id", "id"),
     ("crm-records", "contacts", {"limit": 2}, "contact_id", "id"),
     ("crm-query", "accounts", {"q": "SELECT Id, Name FROM Account LIMIT 2"}, "id", "Id"),

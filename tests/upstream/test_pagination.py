@@ -50,6 +50,7 @@ CURSOR = {"style": "cursor", "param": "after", "next": "next", "meta": {"next": 
 MORE_CURSOR = {**CURSOR, "has_more": "more", "meta": {"next": "next", "more": "more"}}
 END_CURSOR = {**CURSOR, "end": "done", "meta": {"next": "next", "done": "done"}}
 LINK = {"style": "link", "param": "after", "next": "next", "meta": {"next": "next"}}
+REL_LINK = {**LINK, "meta": {"next": "links.rel=next.href"}}
 PAGE_LINK = {"style": "page", "param": "page", "next": "next", "meta": {"next": "next"}}
 PAGE = {"style": "page", "param": "page", "size": "size"}
 OFFSET = {"style": "offset", "param": "skip", "size": "size"}
@@ -98,6 +99,18 @@ NAMED = [
     (LINK, {}, {"next": "http://["}, 1, "the URL of the next page has no after"),
     (LINK, {"after": "c"}, {"next": "?after=c"}, 1, "names this page as its own next page"),
     ({**LINK, "url_param": "page[after]"}, {}, {"next": "?page%5Bafter%5D=c"}, 1, {"after": "c"}),
+    # a link among others
+    (
+        REL_LINK,
+        {},
+        {"links": [{"rel": "self", "href": "?after=b"}, {"rel": "next", "href": "?after=c"}]},
+        1,
+        {"after": "c"},
+    ),
+    *(
+        (REL_LINK, {}, {"links": links}, 1, END)
+        for links in ([{"rel": "self", "href": "?after=b"}], [], [None, 7], None)
+    ),
     # page numbers
     (PAGE_LINK, {"q": "x"}, {"next": f"{HREF}2"}, 1, {"q": "x", "page": 2}),
     (PAGE_LINK, {"page": 7}, {"next": "/things?cursor=8"}, 1, {"page": 8}),
