@@ -68,7 +68,7 @@ async def test_senders_are_paused_only_if_refusals_are_too_many(limits: Limits):
     handle = LoadShedding(limits, frozenset()).wrapped(
         cast(Any, alive), lambda _request, seconds: rested.append(seconds)
     )
-    request = cast(BaseRequest, SimpleNamespace(path="/api/v1/jobs"))
+    request = cast(BaseRequest, SimpleNamespace(path="/api/v1/jobs", headers={}))
 
     few = [await handle(request) for _ in range(NEGLIGIBLE_REFUSALS)]
     assert rested == []
@@ -76,3 +76,34 @@ async def test_senders_are_paused_only_if_refusals_are_too_many(limits: Limits):
 
     assert {answer.status for answer in few} == {503}
     assert rested == [1]
+
+
+def test_in_an_overload_the_organization_that_sent_less_goes_on(limits: Limits):
+    limits.load.max_in_progress = float("inf")
+    limits.turns.learn("Bearer hostile", "hostile")
+    limits.turns.learn("Bearer polite", "polite")
+    for _ in range(100):
+        assert limits.admits("Bearer hostile")
+    limits.in_progress, limits.load.max_in_progress = 33, 32
+
+    hostile = [limits.admits("Bearer hostile") for _ in range(10)]
+    polite = [limits.admits("Bearer polite") for _ in range(50)]
+    limits.in_progress = 65
+    beyond = limits.admits("Bearer polite")
+
+    assert (set(hostile), set(polite), beyond) == ({False}, {True}, False)
+
+
+def test_strangers_share_one_turn_and_what_was_sent_is_forgotten(limits: Limits):
+    limits.load.max_in_progress = float("inf")
+    limits.turns.learn("Bearer caller", "organization")
+    for number in range(100):
+        assert limits.admits(f"Bearer unknown {number}")
+    limits.in_progress, limits.load.max_in_progress = 33, 32
+
+    assert not limits.admits("Bearer another")
+    assert limits.admits("Bearer caller")
+    for _ in range(10):
+        limits.turns.forget_half()
+    limits.turns.add("Bearer caller")
+    assert limits.admits("Bearer another")

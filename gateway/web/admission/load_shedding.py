@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
-from math import inf
 from random import getrandbits
 from uuid import UUID
 
 from aiohttp import web
+from aiohttp.hdrs import AUTHORIZATION
 from aiohttp.web_request import BaseRequest
 from msgspec import Struct
 
@@ -16,7 +16,8 @@ from gateway.foundation.telemetry.loop_lag import LoopLag
 from gateway.foundation.telemetry.metrics import REFUSED, REQUESTS
 from gateway.settings import Settings
 from gateway.web.admission.gradient import GradientLimit
-from gateway.web.admission.refusals import Refusals
+from gateway.web.admission.organization_turns import OrganizationTurns
+from gateway.web.admission.refusals import SAMPLES_PER_SECOND, Refusals
 from gateway.web.admission.token_buckets import Rates
 from gateway.web.errors import PROBLEM, problem_response
 
@@ -106,6 +107,8 @@ class Limits:
         self.rates = Rates(settings.client_rate, settings.organization_rate)
         self.load = GradientLimit(settings.max_load, warm_up=_WARM_UP)
         self.refusals = Refusals()
+        self.turns = OrganizationTurns()
+        self._samples = 0
         #: by organization
         self.requests = FairSlots(settings.max_requests, "requests", "requests in progress")
         tokenless = max(1, settings.max_requests // _SLOTS_PER_TOKENLESS_SLOT)
@@ -133,6 +136,9 @@ class Limits:
 
         def sample(_lag: float) -> None:
             admitted, self._admitted = self._admitted, 0
+            self._samples += 1
+            if self._samples % SAMPLES_PER_SECOND == 0:
+                self.turns.forget_half()
             self.refusals.observe(admitted)
             is_rush = self.refusals.is_rush
             self.load.observe(thread_load.measure(), lag.cycle, self.at_work, admitted, calling(), is_rush=is_rush)
@@ -158,13 +164,18 @@ class Limits:
         finally:
             self._suspended -= 1
 
-    def admits(self) -> bool:
-        """Whether to admit a request, which already counts as in progress."""
-        if self.load.max_in_progress < inf and self.at_work - 1 >= self.load.max_in_progress:
+    def admits(self, authorization: str | None = None) -> bool:
+        """Whether to admit a request, which already counts as in progress.
+
+        In an overload the organizations that sent less than others go on, up to twice the limit.
+        """
+        most, at_work = self.load.max_in_progress, self.at_work - 1
+        if at_work >= most and (at_work >= 2 * most or not self.turns.is_behind(authorization)):
             REFUSED.add("overload")
             self.refusals.add()
             return False
         self._admitted += 1
+        self.turns.add(authorization)
         return True
 
     @contextmanager
@@ -198,7 +209,7 @@ class LoadShedding:
         async def handle(request: BaseRequest) -> web.StreamResponse:
             limits.in_progress += 1
             try:
-                if request.path in self._probes or limits.admits():
+                if request.path in self._probes or limits.admits(request.headers.get(AUTHORIZATION)):
                     return await handler(request)
                 if limits.refusals.are_too_many:
                     pause_sender(request, _PAUSE)

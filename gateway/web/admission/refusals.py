@@ -2,7 +2,7 @@
 
 from gateway.foundation.telemetry.loop_lag import INTERVAL
 
-_SAMPLES_PER_SECOND = round(1 / INTERVAL)
+SAMPLES_PER_SECOND = round(1 / INTERVAL)
 #: maximum refusals per second that never count as a rush
 NEGLIGIBLE_REFUSALS = 100
 #: refusals, as a fraction of the admitted requests, above which they count as a rush
@@ -40,7 +40,7 @@ class Refusals:
         """Add a sample: requests admitted since the last one."""
         self._samples += 1
         self._admitted += admitted
-        if self._samples < _SAMPLES_PER_SECOND:
+        if self._samples < SAMPLES_PER_SECOND:
             return
         self._affordable = max(NEGLIGIBLE_REFUSALS, self._admitted * _AFFORDABLE_SHARE)
         self.is_rush = self._refused > max(NEGLIGIBLE_REFUSALS, self._admitted * _RUSH_SHARE)

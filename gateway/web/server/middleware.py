@@ -8,7 +8,7 @@ from functools import cache
 from random import getrandbits
 
 from aiohttp import web
-from aiohttp.hdrs import CONTENT_ENCODING, ORIGIN, SERVER
+from aiohttp.hdrs import AUTHORIZATION, CONTENT_ENCODING, ORIGIN, SERVER
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 from multidict import istr
@@ -187,6 +187,7 @@ async def _admit(request: web.Request, route: Route | None, limits: Limits) -> t
     authenticate = by_token if route is None or route.authenticate is None else route.authenticate
     caller = await authenticate(request)
     request[CALLER] = caller
+    limits.turns.learn(request.headers.get(AUTHORIZATION), caller.organization_id)
     if limits.rates.is_limiting:
         rates = limits.rates.try_acquire(caller)
         request[RATE_HEADERS] = rates.headers
