@@ -308,6 +308,7 @@ def test_suspended_requests_do_not_count_against_the_limit():
     limits = Limits(Settings(max_downloads=1000))
     limits.load = overloaded()
     limits.in_progress = MANY
+    limits.turns.begin(None)
     assert not limits.admits()
 
     with limits.suspended():

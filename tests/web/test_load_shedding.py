@@ -79,31 +79,46 @@ async def test_senders_are_paused_only_if_refusals_are_too_many(limits: Limits):
 
 
 def test_in_an_overload_the_organization_that_sent_less_goes_on(limits: Limits):
-    limits.load.max_in_progress = float("inf")
     limits.turns.learn("Bearer hostile", "hostile")
     limits.turns.learn("Bearer polite", "polite")
-    for _ in range(100):
-        assert limits.admits("Bearer hostile")
+    for authorization, count in (("Bearer hostile", 100), ("Bearer polite", 10)):
+        for _ in range(count):
+            limits.turns.begin(authorization)
     limits.in_progress, limits.load.max_in_progress = 33, 32
 
-    hostile = [limits.admits("Bearer hostile") for _ in range(10)]
-    polite = [limits.admits("Bearer polite") for _ in range(50)]
+    admitted = [limits.admits(f"Bearer {who}") for who in ("hostile", "polite")]
     limits.in_progress = 65
     beyond = limits.admits("Bearer polite")
 
-    assert (set(hostile), set(polite), beyond) == ({False}, {True}, False)
+    assert (admitted, beyond) == ([False, True], False)
+
+
+def test_in_an_overload_one_request_of_each_organization_goes_on(limits: Limits):
+    """Those of a flood that is refused would otherwise be fewer than the polite ones that are admitted."""
+    for authorization in ("Bearer hostile", "Bearer polite"):
+        limits.turns.learn(authorization, authorization)
+    limits.turns.begin("Bearer hostile")
+    for _ in range(100):
+        limits.turns.end(limits.turns.begin("Bearer polite"))
+    limits.in_progress, limits.load.max_in_progress = 33, 32
+
+    first = limits.admits("Bearer polite")
+    limits.turns.begin("Bearer polite")
+    second = limits.admits("Bearer polite")
+
+    assert (first, second) == (True, False)
 
 
 def test_strangers_share_one_turn_and_what_was_sent_is_forgotten(limits: Limits):
-    limits.load.max_in_progress = float("inf")
     limits.turns.learn("Bearer caller", "organization")
-    for number in range(100):
-        assert limits.admits(f"Bearer unknown {number}")
+    strangers = [limits.turns.begin(f"Bearer unknown {number}") for number in range(100)]
+    limits.turns.begin("Bearer caller")
     limits.in_progress, limits.load.max_in_progress = 33, 32
 
+    assert set(strangers) == {None}
     assert not limits.admits("Bearer another")
-    assert limits.admits("Bearer caller")
     for _ in range(10):
         limits.turns.forget_half()
-    limits.turns.add("Bearer caller")
+    for _ in range(2):
+        limits.turns.begin("Bearer caller")
     assert limits.admits("Bearer another")

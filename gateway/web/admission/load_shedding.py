@@ -175,7 +175,6 @@ class Limits:
             self.refusals.add()
             return False
         self._admitted += 1
-        self.turns.add(authorization)
         return True
 
     @contextmanager
@@ -209,8 +208,15 @@ class LoadShedding:
         async def handle(request: BaseRequest) -> web.StreamResponse:
             limits.in_progress += 1
             try:
-                if request.path in self._probes or limits.admits(request.headers.get(AUTHORIZATION)):
+                if request.path in self._probes:
                     return await handler(request)
+                authorization = request.headers.get(AUTHORIZATION)
+                if limits.admits(authorization):
+                    holder = limits.turns.begin(authorization)
+                    try:
+                        return await handler(request)
+                    finally:
+                        limits.turns.end(holder)
                 if limits.refusals.are_too_many:
                     pause_sender(request, _PAUSE)
                 return self._refused()

@@ -20,6 +20,8 @@ class OrganizationTurns:
         self._known: dict[int, Hashable] = {}
         self._admitted: dict[Hashable, float] = {}
         self._total = 0.0
+        #: requests in progress
+        self._in_progress: dict[Hashable, int] = {}
 
     def learn(self, authorization: str | None, organization_id: Hashable) -> None:
         """The token in the header was verified, and belongs to the organization."""
@@ -29,16 +31,26 @@ class OrganizationTurns:
             self._known.clear()
         self._known[key] = organization_id
 
-    def add(self, authorization: str | None) -> None:
-        """Count an admitted request."""
+    def begin(self, authorization: str | None) -> Hashable:
+        """Count an admitted request; returns whose it is, for `end`."""
         holder = self._holder(authorization)
         if holder in self._admitted or len(self._admitted) < _MAX_COUNTED:
             self._admitted[holder] = self._admitted.get(holder, 0.0) + 1
             self._total += 1
+        self._in_progress[holder] = self._in_progress.get(holder, 0) + 1
+        return holder
+
+    def end(self, holder: Hashable) -> None:
+        """A request that was begun has ended."""
+        left = self._in_progress.pop(holder) - 1
+        if left:
+            self._in_progress[holder] = left
 
     def is_behind(self, authorization: str | None) -> bool:
-        """Whether the organization of the request has had less than the average of the organizations that send."""
+        """Whether the organization has no request in progress, or had less than the average of those that send."""
         holder = self._holder(authorization)
+        if holder not in self._in_progress:
+            return True
         senders = len(self._admitted) + (holder not in self._admitted)
         return self._admitted.get(holder, 0.0) * senders < self._total
 
