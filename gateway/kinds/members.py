@@ -97,3 +97,21 @@ def _request(value: str) -> str:
 
 
 RequestLine = Annotated[str, AfterValidator(_request), WithJsonSchema({"type": "string", "pattern": _REQUEST_LINE})]
+
+
+def value_at(document: Any, path: JsonPath) -> Any:
+    """The value at a place of a parsed document; None where there is none.
+
+    Positions of lists are written as numbers, and `rel=next` is the first item whose member `rel` is `next`.
+    """
+    for member in path:
+        if isinstance(document, list) and "=" in member:
+            name, _, wanted = member.partition("=")
+            document = next((each for each in document if isinstance(each, dict) and each.get(name) == wanted), None)
+        elif isinstance(document, list):
+            document = document[int(member)] if member.isdigit() and int(member) < len(document) else None
+        elif isinstance(document, dict):
+            document = document.get(member)
+        else:
+            return None
+    return document

@@ -10,7 +10,7 @@ from typing import Any
 from multidict import MultiDict
 
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.members import JsonPath
+from gateway.kinds.members import JsonPath, value_at
 from gateway.kinds.paging import TimeOrder
 from gateway.kinds.placements import FIRST_ITEM, put
 from gateway.sandbox import files, filters, records
@@ -22,7 +22,6 @@ from gateway.sandbox.oauth import TokenStyle
 from gateway.sandbox.operations import last_param, synchronized_lists, wire_name
 from gateway.sandbox.rate_limit import RateLimitWindow
 from gateway.sandbox.store import Row
-from gateway.upstream.responses import value_at
 
 #: the fields of a record, if the spec names none
 _USUAL_FIELDS: Mapping[str, records.FieldType] = {

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from yarl import URL
 
 from gateway.errors import GatewayError, UpstreamInvalidResponse, UpstreamNotFound
+from gateway.kinds.members import value_at
 from gateway.kinds.requests import Download
 from gateway.upstream.egress import checked_url
 from gateway.upstream.http_ranges.integrity import File, judged_file
@@ -19,7 +20,6 @@ from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.http_ranges.responses import relayed_reply
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import UpstreamRequest, base_address, relocated
-from gateway.upstream.responses import value_at
 from gateway.upstream.session import UpstreamSession
 from gateway.upstream.transport import UpstreamStream
 

@@ -12,8 +12,9 @@ from gateway.contract.kinds import PagingStyle
 from gateway.foundation import payloads
 from gateway.foundation.numbered_pages import Numbering, Place, identifier, step
 from gateway.kinds.catalog import Operation
+from gateway.kinds.members import value_at
 from gateway.kinds.paging import Paging
-from gateway.upstream.responses import OperationResult, value_at
+from gateway.upstream.responses import OperationResult
 
 #: advice for a list of which no more can be said
 _ASK_FOR_LESS = "ask for less, such as with a filter"

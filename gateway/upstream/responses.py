@@ -32,7 +32,7 @@ from gateway.foundation import payloads
 from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Operation
 from gateway.kinds.failures import Allowance, Failure
-from gateway.kinds.members import EVERY, JsonPath, MetaPath
+from gateway.kinds.members import EVERY, JsonPath, MetaPath, value_at
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
 from gateway.upstream import allowances, refusals
 from gateway.upstream.allowances import left_until
@@ -344,24 +344,6 @@ def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
 
 def _first_byte(raw: msgspec.Raw) -> int:
     return memoryview(raw)[0]
-
-
-def value_at(document: Any, path: JsonPath) -> Any:
-    """The value at a place of a parsed document; None where there is none.
-
-    Positions of lists are written as numbers, and `rel=next` is the first item whose member `rel` is `next`.
-    """
-    for member in path:
-        if isinstance(document, list) and "=" in member:
-            name, _, wanted = member.partition("=")
-            document = next((each for each in document if isinstance(each, dict) and each.get(name) == wanted), None)
-        elif isinstance(document, list):
-            document = document[int(member)] if member.isdigit() and int(member) < len(document) else None
-        elif isinstance(document, dict):
-            document = document.get(member)
-        else:
-            return None
-    return document
 
 
 def failure(

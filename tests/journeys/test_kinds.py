@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from gateway.upstream.responses import value_at
+from gateway.kinds.members import value_at
 from tests.harness.sandbox import fault
 
 OAUTH = {"refresh_token": "refresh", "client_id": "app", "client_secret": "secret"}

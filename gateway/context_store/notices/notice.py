@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 
 from gateway.errors import UpstreamInvalidResponse
 from gateway.foundation import payloads
-from gateway.kinds.members import JsonPath, MetaPath
+from gateway.kinds.members import JsonPath, MetaPath, value_at
 from gateway.kinds.notices import NoticeSpec
 from gateway.kinds.paging import HEADER_PATH
-from gateway.upstream.responses import value_at
 
 #: characters of a record's id
 _MAX_ID = 200

@@ -13,10 +13,11 @@ from gateway.errors import GatewayError
 from gateway.foundation import payloads
 from gateway.foundation.numbered_pages import Numbering, Place, identifier, step
 from gateway.kinds.catalog import Operation
+from gateway.kinds.members import value_at
 from gateway.kinds.paging import Paging, TimeOrder
 from gateway.kinds.sync import Incremental, Parent
 from gateway.upstream.pagination import next_params
-from gateway.upstream.responses import OperationResult, value_at
+from gateway.upstream.responses import OperationResult
 
 #: maximum results of one search of HubSpot, whose style is `window`
 _DEEPEST = 10_000

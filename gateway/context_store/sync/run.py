@@ -23,9 +23,10 @@ from gateway.errors import GatewayError, UpstreamInvalidResponse, UpstreamNotFou
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.paging import PageWalk
 from gateway.foundation.db.pool import Connection, Database
+from gateway.kinds.members import value_at
 from gateway.kinds.sync import Search
 from gateway.upstream.connector import UpstreamConnector
-from gateway.upstream.responses import OperationResult, value_at
+from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)
 

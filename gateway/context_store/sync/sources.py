@@ -11,9 +11,9 @@ from gateway.context_store.sync.checkpoint import ChangesUnavailable, Checkpoint
 from gateway.context_store.sync.listing import Listing, values_of
 from gateway.contract.kinds import Effect, PagingStyle
 from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.members import value_at
 from gateway.kinds.requests import Action, RequestSpec
 from gateway.kinds.sync import Incremental, Search, Sync, SyncRead
-from gateway.upstream.responses import value_at
 
 #: timeout of one page in seconds, retries included
 _TIMEOUT = 120

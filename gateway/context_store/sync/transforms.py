@@ -7,9 +7,8 @@ from typing import Any
 import msgspec
 
 from gateway.foundation import payloads
-from gateway.kinds.members import JsonPath
+from gateway.kinds.members import JsonPath, value_at
 from gateway.kinds.sync import Search
-from gateway.upstream.responses import value_at
 
 Record = dict[str, Any]
 

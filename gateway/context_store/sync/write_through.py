@@ -17,10 +17,11 @@ from gateway.errors import GatewayError
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.pool import Database
 from gateway.kinds.catalog import Operation
+from gateway.kinds.members import value_at
 from gateway.kinds.requests import CopyUpdate
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.prepared import prepare
-from gateway.upstream.responses import OperationResult, value_at
+from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 
 from gateway.kinds.long_running import ItemResults
+from gateway.kinds.members import value_at
 from gateway.upstream.redaction import Secrets
-from gateway.upstream.responses import value_at
 
 #: the error of an item that the application refused without a message
 _NO_REASON = "the application gave no reason"

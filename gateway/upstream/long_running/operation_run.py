@@ -10,9 +10,10 @@ import msgspec
 from gateway.errors import UpstreamError, UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation
 from gateway.kinds.long_running import LongRunStatus
+from gateway.kinds.members import value_at
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.prepared import PreparedCall
-from gateway.upstream.responses import OperationResult, value_at
+from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import RunContext
 from gateway.upstream.session import UpstreamSession
 

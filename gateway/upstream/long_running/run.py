@@ -28,6 +28,7 @@ from gateway.errors import (
 from gateway.foundation import payloads
 from gateway.foundation.aio.background import cancel_and_wait
 from gateway.kinds.long_running import RUN_ID, ItemResults
+from gateway.kinds.members import value_at
 from gateway.upstream.encoding import upstream_segment
 from gateway.upstream.field_selection import selected_records
 from gateway.upstream.long_running.item_results import (
@@ -44,7 +45,7 @@ from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.portions import ITEMS, Portions, ResultPosition, Tally
 from gateway.upstream.long_running.result_pages import listed, result_pages
 from gateway.upstream.prepared import PreparedCall
-from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at, value_at
+from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at
 from gateway.upstream.retries import TRIES, back_off, is_refusal
 from gateway.upstream.run_context import InMemoryRunContext
 

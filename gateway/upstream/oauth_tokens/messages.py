@@ -27,12 +27,12 @@ from gateway.errors import (
 )
 from gateway.foundation import payloads
 from gateway.kinds.authentication import OAuthEndpoints
-from gateway.kinds.members import JsonPath
+from gateway.kinds.members import JsonPath, value_at
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.oauth_tokens.model import SKEW, App, TokenError, TokenErrorKind, TokenSet
 from gateway.upstream.redaction import NO_SECRETS, Secrets
 from gateway.upstream.requests import UpstreamRequest, relocated
-from gateway.upstream.responses import UpstreamResponse, value_at
+from gateway.upstream.responses import UpstreamResponse
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 #: the spec language's words for RFC 6749 §2.3.1 → authlib's
