@@ -97,7 +97,8 @@ class ScimReferenceView(Struct, frozen=True, kw_only=True, omit_defaults=True):
     value: Annotated[str | UnsetType, member("The id.", ID)] = UNSET
     display: Annotated[str | UnsetType | None, member("The name.", "Ada")] = UNSET
     type: Annotated[str | UnsetType, member("`User`, or `direct` for a group.", "User")] = UNSET
-    ref: Annotated[str | UnsetType, member("The URL.", _LOCATION)] = field(default=UNSET, name="$ref")
+    # Without an example: tools would take it for a reference of the document.
+    ref: Annotated[str | UnsetType, member("The URL.")] = field(default=UNSET, name="$ref")
 
 
 class ScimMetaView(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):

@@ -173,9 +173,6 @@ def _media(media_type: str, schemas: dict[str, Schema]) -> dict[str, Any]:
     if media_type == MEDIA_TYPE:
         schema = {"type": "object", "additionalProperties": True}
         return {"schema": schema, "example": {"schemas": [LIST_SCHEMA], "totalResults": 2}}
-    if media_type == CLOUD_EVENTS:
-        name = component_name(UsageEventView)
-        return {"schema": {"type": "array", "items": ref(name)}, "example": [schemas[name]["examples"][0]]}
     if media_type == "application/json":
         return {"schema": {"type": "object", "additionalProperties": True}}
     example = _TEXT_EXAMPLES.get(media_type)
