@@ -29,7 +29,7 @@ CALLS, FAULTS = 1000, 40
 #: calls under way at a time, and operations of a batch
 _CONCURRENT, _LINES = 16, 5
 #: answers of an idempotency key after which the same request is sent again
-_AGAIN = (401, 409, 429, 503)
+_AGAIN = ("unauthorized", "idempotency_in_flight", "rate_limited", "unavailable")
 #: the ids of tickets that are read by jobs, and by callers that wait
 _BY_JOB, _AT_ONCE = 1_000_000, 2_000_000
 #: seconds for which a process holds the entry of a read, and some for the request itself
@@ -115,7 +115,7 @@ class MeteringStorm:
 
         async def answered(api: Api) -> Answer:
             answer = await api.post(path, body, headers=headers)
-            if answer.status in _AGAIN:
+            if answer.status >= 400 and answer.json()["code"] in _AGAIN:
                 raise UnexpectedStatus(answer.status, answer.body)
             return answer
 
