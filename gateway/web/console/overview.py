@@ -37,6 +37,7 @@ _ADMINISTRATION = (
     "person.",
     "policy.",
     "schedule",
+    "scim_token.",
     "session.",
     "webhook.",
     "workspace.",
