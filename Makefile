@@ -5,10 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 RUNNABLE := $(VENV)/.runnable
 INSTALLED := $(VENV)/.installed
-# The lock files have a hash for every file that is installed, also for the tools that build this package.
+# The lock files have a hash for every file that is installed, also for the tools that build this package. They are complete,
+# so that pip resolves nothing: for `pydantic[email]` it would look for a later version, which has no hash.
 LOCKS := deploy/requirements
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check
-INSTALL_LOCKED = $(INSTALL) --require-hashes --requirement
+INSTALL_LOCKED = $(INSTALL) --no-deps --require-hashes --requirement
 INSTALL_EDITABLE = $(INSTALL) --no-deps --no-build-isolation --editable .
 LOCK = uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-header \
 	--constraint constraints.txt --group pyproject.toml:build pyproject.toml
