@@ -38,7 +38,7 @@ async def test_a_list_with_page_numbers_has_the_records_that_stay_while_others_m
                 await application.become(Behaviour.MOVING_RECORDS)
                 moving = await read(application.connector(), operation, {numbering.size: 20})
                 await application.become()
-                after = await read(application.connector(), operation, {numbering.size: 100})
+                after = await read(application.connector(), operation, {numbering.size: 20})
                 assert (before.error, moving.error, after.error) == (None, None, None)
 
                 member = identifier(before.records)

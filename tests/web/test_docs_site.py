@@ -125,8 +125,8 @@ async def test_a_search_finds_documents_operations_and_errors(api, phrase, addre
 @pytest.mark.parametrize(
     ("phrase", "found"),
     [
-        ("zendesk", ["support-desk", "zendesk-talk"]),
-        ("CRM contacts", ["crm-records", "crm-query"]),
+        ("zendesk", ["support-desk", "zendesk-chat", "zendesk-talk"]),
+        ("CRM contacts", ["crm-records", "crm-query", "zoho-crm"]),
         ("pull_requests", ["github"]),
         ("no such thing", []),
     ],
