@@ -10,12 +10,12 @@ from typing import Any, Self
 import aiohttp
 
 from gateway.client.downloads import Resource, ResourceSource
-from gateway.client.events import EventReader
 from gateway.client.session import ApiRequest, ApiResponse, Session, connection_lost
 from gateway.contract.answers import Answer
 from gateway.contract.jobs import FINAL, AcceptedJobView, JobEvent, JobPage, JobStatus, JobView
 from gateway.errors import GatewayError, InvalidParams, Unavailable
 from gateway.foundation import payloads
+from gateway.foundation.event_stream import EventStream
 from gateway.foundation.saving.save import Downloaded, Progress, save
 
 #: seconds of one long poll; below the idle timeout of common proxies
@@ -78,8 +78,7 @@ class Job:
 
     async def events(self, after: str = "0") -> AsyncGenerator[JobEvent, None]:
         """The job's events after the id `after`, until `done`; resumes a broken stream."""
-        reader, breaks = EventReader(), 0
-        reader.last_id = after
+        reader, breaks = EventStream(after), 0
         while True:
             try:
                 async with aclosing(self._stream(reader)) as stream:
@@ -96,7 +95,7 @@ class Job:
                 raise Unavailable("the job's stream of events ended before the job")
             await asyncio.sleep(self._session.policy.growing_pause(breaks))
 
-    async def _stream(self, reader: EventReader) -> AsyncGenerator[JobEvent, None]:
+    async def _stream(self, reader: EventStream) -> AsyncGenerator[JobEvent, None]:
         reader.restart()
         headers = {"Accept": "text/event-stream", "Last-Event-ID": reader.last_id}
         async with await self._session.open(
@@ -104,8 +103,8 @@ class Job:
         ) as response:
             try:
                 async for chunk in response.content.iter_any():
-                    for event in reader.feed(chunk):
-                        yield event
+                    for name, data in reader.feed(chunk):
+                        yield JobEvent(name, payloads.typed(data, dict[str, Any]), reader.last_id)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 raise connection_lost(error) from error
 

@@ -13,6 +13,7 @@ from gateway.agents.mcp.messages import Message, RpcError, error_response, id_of
 from gateway.client.session import ApiRequest, Session
 from gateway.errors import GatewayError
 from gateway.foundation import payloads
+from gateway.foundation.event_stream import EventStream
 from gateway.foundation.mcp import ACCEPT, HANDSHAKE_VERSIONS, METHOD, NAME, VERSION, encoded
 
 
@@ -77,11 +78,8 @@ async def _response_of(reply: aiohttp.ClientResponse, send: Send) -> dict[str, A
 
 
 async def _events(reply: aiohttp.ClientResponse) -> AsyncIterator[dict[str, Any]]:
-    """The messages of a stream; each is one `data` line."""
-    buffer = b""
+    """The messages of a stream."""
+    stream = EventStream()
     async for chunk in reply.content.iter_any():
-        buffer += chunk
-        *lines, buffer = buffer.split(b"\n")
-        for line in lines:
-            if line.startswith(b"data: "):
-                yield payloads.typed(line.removeprefix(b"data: "), dict[str, Any])
+        for event in stream.feed(chunk):
+            yield payloads.typed(event.data, dict[str, Any])

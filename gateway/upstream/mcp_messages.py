@@ -4,7 +4,6 @@ Revision 2026-07-28 has everything in each request. Earlier ones begin with `ini
 session (`Mcp-Session-Id`).
 """
 
-import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any, Final
@@ -13,6 +12,7 @@ import msgspec
 
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
 from gateway.foundation import payloads
+from gateway.foundation.event_stream import EventStream
 from gateway.foundation.mcp import (
     ACCEPT,
     CAPABILITIES_KEY,
@@ -32,7 +32,6 @@ _NAMED = "name"
 _ID = 1
 #: a member that a message does not have
 _ABSENT = msgspec.Raw(b"")
-_LINE_END = re.compile(rb"\r\n|\r|\n")
 _CLIENT: Final = {"name": "agent-connector-gateway", "version": version("agent-connector-gateway")}
 
 
@@ -73,39 +72,9 @@ class _Message(msgspec.Struct):
     error: msgspec.Raw = _ABSENT
 
 
-class ResponseReader:
-    """Finds the response in a stream of server-sent events (WHATWG HTML §9.2), however it is cut into chunks."""
-
-    __slots__ = ("_after_return", "_data", "_line")
-
-    def __init__(self) -> None:
-        self._line = bytearray()
-        self._data: list[bytes] = []
-        self._after_return = False
-
-    def response_in(self, chunk: bytes) -> bytes | None:
-        """The response that ends in this chunk; None if it comes later."""
-        if self._after_return and chunk.startswith(b"\n"):
-            chunk = chunk[1:]
-        self._after_return = chunk.endswith(b"\r")
-        *lines, rest = _LINE_END.split(chunk)
-        for line in lines:
-            self._line += line
-            response = self._ended()
-            if response is not None:
-                return response
-        self._line += rest
-        return None
-
-    def _ended(self) -> bytes | None:
-        """The response whose event ends with this line."""
-        line, self._line = bytes(self._line), bytearray()
-        if line:
-            if line.startswith(b"data:"):
-                self._data.append(line[5:].removeprefix(b" "))
-            return None
-        event, self._data = b"\n".join(self._data), []
-        return event if event and _is_response(event) else None
+def response_in(stream: EventStream, chunk: bytes) -> bytes | None:
+    """The response in the events that a chunk completes; None if it comes later."""
+    return next((event.data for event in stream.feed(chunk) if _is_response(event.data)), None)
 
 
 def _is_response(event: bytes) -> bool:

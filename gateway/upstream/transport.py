@@ -22,12 +22,13 @@ from gateway.errors import (
     UpstreamTruncated,
 )
 from gateway.foundation.aio.timeouts import IdleTimeout, Timeouts, Wait
+from gateway.foundation.event_stream import EventStream
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
 from gateway.upstream.auth import Doubts
 from gateway.upstream.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
-from gateway.upstream.mcp_messages import ResponseReader
+from gateway.upstream.mcp_messages import response_in
 from gateway.upstream.mcp_sessions import McpSessions
 from gateway.upstream.permits import Permit, Permits
 from gateway.upstream.rate_limits import RateLimiter, RateScope, Unlimited
@@ -269,7 +270,7 @@ class Transport:
         With `reads_events`, the JSON-RPC response in a stream of events, of which nothing is read afterwards.
         """
         coding, content = answer.headers.get("Content-Encoding", ""), answer.content
-        events = ResponseReader() if reads_events and answer.content_type == EVENT_STREAM else None
+        events = EventStream() if reads_events and answer.content_type == EVENT_STREAM else None
         try:
             if not coding and events is None and content.is_eof():
                 # It arrived with its headers, as small bodies do.
@@ -288,7 +289,7 @@ class Transport:
                             )
                         await reading.grow(len(step))
                         if events is not None:
-                            if (response := events.response_in(step)) is not None:
+                            if (response := response_in(events, step)) is not None:
                                 return response
                         elif body.tell():
                             body.write(step)

@@ -1,0 +1,64 @@
+"""Parses streams of server-sent events (WHATWG HTML §9.2), however they are cut into chunks. Pure."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+_LINE_END = re.compile(rb"\r\n|\r|\n")
+
+
+class StreamedEvent(NamedTuple):
+    """An event with data."""
+
+    name: str
+    data: bytes
+
+
+class EventStream:
+    """The parser of one stream; `last_id` is the id of the last complete event, for a stream that resumes after it."""
+
+    __slots__ = ("_after_return", "_data", "_id", "_line", "_name", "last_id")
+
+    def __init__(self, last_id: str = "") -> None:
+        self.last_id = self._id = last_id
+        self.restart()
+
+    def restart(self) -> None:
+        """Discard the incomplete event of a broken connection."""
+        self._line = bytearray()
+        self._name, self._data, self._id = "message", list[bytes](), self.last_id
+        self._after_return = False
+
+    def feed(self, chunk: bytes) -> Iterator[StreamedEvent]:
+        """The events that this chunk completes."""
+        if self._after_return and chunk.startswith(b"\n"):
+            chunk = chunk[1:]
+        self._after_return = chunk.endswith(b"\r")
+        *lines, rest = _LINE_END.split(chunk)
+        for line in lines:
+            self._line += line
+            event = self._ended()
+            if event is not None:
+                yield event
+        self._line += rest
+
+    def _ended(self) -> StreamedEvent | None:
+        """The event that ends with this line."""
+        line, self._line = bytes(self._line), bytearray()
+        if line:
+            self._take(line)
+            return None
+        name, data, self.last_id = self._name, self._data, self._id
+        self._name, self._data = "message", []
+        return StreamedEvent(name, b"\n".join(data)) if data else None
+
+    def _take(self, line: bytes) -> None:
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        match field:
+            case b"data":
+                self._data.append(value)
+            case b"event":
+                self._name = value.decode(errors="replace")
+            case b"id":
+                self._id = value.decode(errors="replace")
