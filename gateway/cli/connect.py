@@ -15,7 +15,7 @@ from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.shell_completion import complete_connector, complete_kind
 from gateway.client import Connector, Gateway
 from gateway.client.connectors import IfExists
-from gateway.contract.connectors import ConnectorSettings
+from gateway.contract.connectors import MCP, ConnectorSettings
 from gateway.errors import Conflict
 from gateway.kinds.suggestions import did_you_mean
 
@@ -128,7 +128,7 @@ async def _connect_server(
     """A connector to an MCP server, whose tools are accepted by that."""
     named = {"url": url, "kind": kind, "header": header}
     return await gateway.connectors.create(
-        "mcp",
+        MCP,
         read_pairs(credentials, "--credential"),
         validate=not no_check,
         if_exists=if_exists,

@@ -9,7 +9,9 @@ from importlib.metadata import version
 from typing import Any, Final
 
 import msgspec
+from yarl import URL
 
+from gateway.contract.kinds import Effect
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
 from gateway.foundation import payloads
 from gateway.foundation.event_stream import EventStream
@@ -24,6 +26,7 @@ from gateway.foundation.mcp import (
     VERSION_KEY,
     encoded,
 )
+from gateway.upstream.requests import UpstreamRequest
 
 TOOLS_CALL = "tools/call"
 #: the member of a message's params that `Mcp-Name` repeats
@@ -52,6 +55,19 @@ def headers(method: str, params: Mapping[str, Any], protocol: str) -> dict[str, 
     if _NAMED in params:
         found[NAME] = encoded(str(params[_NAMED]))
     return found
+
+
+def message(url: URL, method: str, params: Mapping[str, Any], protocol: str) -> UpstreamRequest:
+    """A request to an MCP server that changes nothing."""
+    return UpstreamRequest(
+        method="POST",
+        url=url,
+        headers=headers(method, params, protocol),
+        body=request_body(method, params, protocol),
+        effect=Effect.READ,
+        operation=f"mcp.{method}",
+        reads_events=True,
+    )
 
 
 def initialize_params(protocol: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from uuid import uuid4
 import msgspec
 from yarl import URL
 
+from gateway.contract.connectors import MCP
 from gateway.errors import (
     GatewayError,
     InvalidParams,
@@ -18,7 +19,7 @@ from gateway.foundation import payloads
 from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
 from gateway.kinds.importing.mcp_server import FAILURE, MARK
 from gateway.kinds.spec import ConnectorSpec
-from gateway.upstream import mcp_sessions
+from gateway.upstream import mcp_messages, mcp_sessions
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.egress import checked_url
 from gateway.upstream.rate_limits import RateScope
@@ -26,8 +27,6 @@ from gateway.upstream.responses import UpstreamResponse
 from gateway.upstream.session import UpstreamSession
 from gateway.upstream.upstreams import Upstreams
 
-#: the kind of an override (`GATEWAY_UPSTREAM_OVERRIDES`) for servers whose kind has no name yet
-_KIND = "mcp"
 #: maximum pages of tools, tools, and bytes of all tools
 _MAX_PAGES, _MAX_TOOLS, _MAX_BYTES = 200, 2_000, 8 << 20
 
@@ -74,7 +73,7 @@ async def described(upstreams: Upstreams, address: McpAddress) -> dict[str, Any]
 
     Raises InvalidParams for an address or a token that does not do, and the server's own errors.
     """
-    override = upstreams.overrides.get(address.kind or _KIND)
+    override = upstreams.overrides.get(address.kind or MCP)  # GATEWAY_UPSTREAM_MCP while the kind has no name
     host = URL(address.url).host or "" if "://" in address.url else ""
     url = checked_url(address.url, hosts=[host], override=override, error=InvalidParams)
     try:
@@ -95,7 +94,7 @@ async def described(upstreams: Upstreams, address: McpAddress) -> dict[str, Any]
 async def _greeted(upstreams: Upstreams, url: URL, address: McpAddress) -> tuple[UpstreamSession, Mapping[str, Any]]:
     """A session in the newest protocol version that the server speaks, and what it says of itself."""
     session = _session(upstreams, url, address, VERSIONS[0])
-    request = mcp_sessions.message(_own_url(session, url), "server/discover", {}, VERSIONS[0])
+    request = mcp_messages.message(_own_url(session, url), "server/discover", {}, VERSIONS[0])
     try:
         return session, _server_info(await session.ask(request))
     except ReauthorizationRequired:
@@ -106,14 +105,14 @@ async def _greeted(upstreams: Upstreams, url: URL, address: McpAddress) -> tuple
     session = _session(upstreams, url, address, HANDSHAKE_VERSIONS[0])
     opening = await mcp_sessions.begun(session.send(60), request, HANDSHAKE_VERSIONS[0])
     agreed = _session(upstreams, url, address, opening.protocol)
-    agreed.transport.mcp_sessions.keep((agreed.scope.id, str(request.url)), opening.headers)
+    agreed.transport.mcp_sessions.keep(agreed.scope.id, request.url, opening.headers)
     return agreed, _server_info(opening.response)
 
 
 def _session(upstreams: Upstreams, url: URL, address: McpAddress, protocol: str) -> UpstreamSession:
     spec = ConnectorSpec.model_validate(
         {
-            "kind": address.kind or _KIND,
+            "kind": address.kind or MCP,
             "title": "MCP server",
             "description": "an MCP server that is read for an import",
             "server": str(url.origin()),
@@ -123,7 +122,7 @@ def _session(upstreams: Upstreams, url: URL, address: McpAddress, protocol: str)
             "mcp": protocol,
         }
     )
-    scope = RateScope(id=f"{_KIND}:{uuid4()}", kind=_KIND)
+    scope = RateScope(id=f"{MCP}:{uuid4()}", kind=MCP)
     return upstreams.session(spec, {}, StaticAuthorizer(address.headers), scope)
 
 
@@ -144,7 +143,7 @@ async def _tools(session: UpstreamSession, url: URL) -> list[Any]:
     size, cursor, seen = 0, None, set[str]()
     for _ in range(_MAX_PAGES):
         params: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
-        request = mcp_sessions.message(url, "tools/list", params, session.spec.mcp or VERSIONS[0])
+        request = mcp_messages.message(url, "tools/list", params, session.spec.mcp or VERSIONS[0])
         response = await session.ask(request)
         try:
             page = payloads.typed(response.body, _Listed).result

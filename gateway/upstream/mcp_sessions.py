@@ -7,17 +7,15 @@ the session begins anew, and the request is sent again, because the server did n
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 from yarl import URL
 
-from gateway.contract.kinds import Effect
 from gateway.errors import UpstreamInvalidResponse
 from gateway.foundation import payloads
 from gateway.foundation.mcp import SESSION, VERSION, VERSIONS
-from gateway.upstream.mcp_messages import headers, initialize_params, initialized_body, request_body
+from gateway.upstream.mcp_messages import initialize_params, initialized_body, message
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import Exchange, UpstreamResponse
 
@@ -33,30 +31,18 @@ _UNKNOWN_SESSION = (400, 404)
 Send = Callable[[UpstreamRequest], Awaitable[Exchange]]
 
 
-def message(url: URL, method: str, params: Mapping[str, Any], protocol: str) -> UpstreamRequest:
-    """A request to an MCP server that changes nothing."""
-    return UpstreamRequest(
-        method="POST",
-        url=url,
-        headers=headers(method, params, protocol),
-        body=request_body(method, params, protocol),
-        effect=Effect.READ,
-        operation=f"mcp.{method}",
-        reads_events=True,
-    )
-
-
 class McpSessions:
     """The headers of sessions that have begun, by rate scope and address."""
 
     def __init__(self) -> None:
-        self._headers: OrderedDict[tuple[str, str], Mapping[str, str]] = OrderedDict()
+        self._headers: OrderedDict[tuple[str, URL], Mapping[str, str]] = OrderedDict()
 
-    def of(self, key: tuple[str, str]) -> Mapping[str, str] | None:
+    def of(self, scope_id: str, url: URL) -> Mapping[str, str] | None:
         """The headers of a session; None before it has begun."""
-        return self._headers.get(key)
+        return self._headers.get((scope_id, url))
 
-    def keep(self, key: tuple[str, str], found: Mapping[str, str]) -> None:
+    def keep(self, scope_id: str, url: URL, found: Mapping[str, str]) -> None:
+        key = scope_id, url
         self._headers[key] = found
         self._headers.move_to_end(key)
         if len(self._headers) > _MAX_SESSIONS:
@@ -67,15 +53,14 @@ async def in_session(
     send: Send, begin: Send, request: UpstreamRequest, sessions: McpSessions, scope_id: str, protocol: str
 ) -> Exchange:
     """The outcome of a request within a session, which `begin` starts if there is none."""
-    key = (scope_id, str(request.url))
-    known = sessions.of(key)
+    known = sessions.of(scope_id, request.url)
     if known is not None:
         exchange = await send(_with(request, known))
         is_unknown = exchange.error is not None and exchange.response.status in _UNKNOWN_SESSION
         if SESSION not in known or not is_unknown:
             return exchange
     started = (await begun(begin, request, protocol)).headers
-    sessions.keep(key, started)
+    sessions.keep(scope_id, request.url, started)
     return await send(_with(request, started))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.contract.kinds import Effect
 from gateway.errors import InternalError
@@ -117,12 +118,7 @@ def _tool_call(
     if protocol is None:
         raise InternalError
     sent = {"name": tool, "arguments": encoding.arguments_of(operation, params)}
-    return UpstreamRequest(
-        method=operation.method,
-        url=encoding.url_of(address + operation.path, ""),
-        headers={**operation.constant_headers, **mcp_messages.headers(mcp_messages.TOOLS_CALL, sent, protocol)},
-        body=mcp_messages.request_body(mcp_messages.TOOLS_CALL, sent, protocol),
-        effect=effect,
-        operation=operation.name,
-        reads_events=True,
-    )
+    url = encoding.url_of(address + operation.path, "")
+    request = mcp_messages.message(url, mcp_messages.TOOLS_CALL, sent, protocol)
+    headers = {**operation.constant_headers, **request.headers}
+    return replace(request, headers=headers, effect=effect, operation=operation.name)

@@ -30,7 +30,7 @@ from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
-from gateway.upstream import mcp_sessions, refusals, responses, retries
+from gateway.upstream import mcp_messages, mcp_sessions, refusals, responses, retries
 from gateway.upstream.auth import QUERY_PREFIX, Authorizer
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rate_limits import RateScope
@@ -117,7 +117,7 @@ class UpstreamSession:
         protocol = self.spec.mcp or VERSIONS[0]
         method = "ping" if protocol in HANDSHAKE_VERSIONS else "server/discover"
         await self.ask(
-            mcp_sessions.message(URL(self.address + path, encoded=True), method, {}, protocol), timeout=timeout
+            mcp_messages.message(URL(self.address + path, encoded=True), method, {}, protocol), timeout=timeout
         )
 
     async def ask(self, request: UpstreamRequest, *, timeout: float = 60) -> UpstreamResponse:
