@@ -1,5 +1,6 @@
 """Models of authentication: credentials, OAuth endpoints, variables of a connector, and deprecations."""
 
+import re
 from datetime import date
 from typing import Literal
 
@@ -72,10 +73,11 @@ class AuthMethod(Deprecation):
         """The field that holds the access token of OAuth."""
         return self.token or "access_token"
 
-    def is_optional(self, name: str) -> bool:
-        """Whether requests may be sent without a credential, which is then in no header."""
-        is_token = self.oauth and name == self.access_token
-        return name in self.credentials and not self.credentials[name].required and not is_token
+    def optional_in(self, template: str) -> list[str]:
+        """The credentials of a header or a query member without which it is left out of requests."""
+        named = (name for name in re.findall(r"{(\w+)}", template) if name in self.credentials)
+        token = self.access_token if self.oauth else None
+        return [name for name in named if not self.credentials[name].required and name != token]
 
     @property
     def header_names(self) -> tuple[str, ...]:

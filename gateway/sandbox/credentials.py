@@ -19,13 +19,9 @@ def presented(method: AuthMethod, call: Call) -> list[str]:
     else:
         pairs = [(template, call.headers.get(name.lower())) for name, template in method.headers.items()]
         pairs += [(template, call.query.get(name)) for name, template in method.query.items()]
-        pairs = [(template, text) for template, text in pairs if text is not None or not _is_optional(method, template)]
+        pairs = [(template, text) for template, text in pairs if text is not None or not method.optional_in(template)]
     # A key has no space: `Authorization: {api_key}` does not match `Bearer token`.
     return _values(pairs, "(.*)" if method.scheme == "basic" else r"(\S*)")
-
-
-def _is_optional(method: AuthMethod, template: str) -> bool:
-    return any(method.is_optional(name) for name in re.findall(r"{(\w+)}", template))
 
 
 def _values(pairs: list[tuple[str, str | None]], value: str) -> list[str]:

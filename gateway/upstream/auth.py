@@ -15,7 +15,6 @@ from gateway.kinds.suggestions import did_you_mean
 
 #: begins the name of a credential that is sent in the query: no header's name can begin so (RFC 9110 §5.6.2)
 QUERY_PREFIX = "?"
-_FIELD = re.compile(r"{(\w+)}")
 #: seconds after a doubtful renewal in which there is no other one
 _SETTLED = 600.0
 #: maximum rate scopes that are remembered
@@ -75,8 +74,7 @@ def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str,
     """The headers of a method: RFC 6750 bearer, RFC 7617 Basic, or those of an API key.
 
     A key that is sent in the query has a name that begins with `?`. A header without its optional credential is left
-    out. Raises ReauthorizationRequired while a token is
-    missing.
+    out. Raises ReauthorizationRequired while a token is missing.
     """
     if method.scheme == "bearer":
         return {"Authorization": f"Bearer {_required(credentials, method.token or '')}"}
@@ -85,7 +83,7 @@ def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str,
         return {
             name: _filled(template, credentials)
             for name, template in templates.items()
-            if not _is_left_out(method, template, credentials)
+            if all(credentials.get(field) for field in method.optional_in(template))
         }
     halves = ":".join((template or "").format_map(credentials) for template in (method.username, method.password))
     return {"Authorization": f"Basic {b64encode(halves.encode()).decode()}"}
@@ -98,12 +96,8 @@ def _required(credentials: Mapping[str, str], field: str) -> str:
     return value
 
 
-def _is_left_out(method: AuthMethod, template: str, credentials: Mapping[str, str]) -> bool:
-    return any(method.is_optional(name) and not credentials.get(name) for name in _FIELD.findall(template))
-
-
 def _filled(template: str, credentials: Mapping[str, str]) -> str:
-    return _FIELD.sub(lambda field: _required(credentials, field[1]), template)
+    return re.sub(r"{(\w+)}", lambda field: _required(credentials, field[1]), template)
 
 
 def checked_credentials(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
