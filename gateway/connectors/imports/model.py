@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from gateway.contract.kinds import Effect
 from gateway.errors import FieldError, InvalidParams
 from gateway.kinds.catalog import Kind
-from gateway.kinds.spec import ConnectorSpec
+from gateway.kinds.importing.importing import kind_of_documents
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,12 +29,7 @@ class ImportedKind:
 
     def as_kind(self) -> Kind:
         """The kind as the catalog serves it; the linter has checked its document."""
-        return kind_of(self.document)
-
-
-def kind_of(document: Mapping[str, Any]) -> Kind:
-    """The kind of a document that the linter has checked."""
-    return Kind(ConnectorSpec.model_validate({**document["connector"], "entities": document["entities"]}))
+        return kind_of_documents(self.document["connector"], self.document["entities"])
 
 
 def with_confirmed_effects(document: Mapping[str, Any], served: Kind) -> Mapping[str, Any]:

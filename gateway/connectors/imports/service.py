@@ -11,12 +11,13 @@ import msgspec
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
-from gateway.connectors.imports.model import ImportedKind, corrected, kind_of, with_confirmed_effects
+from gateway.connectors.imports.model import ImportedKind, corrected, with_confirmed_effects
 from gateway.connectors.imports.store import ImportedKindStore
 from gateway.contract.connectors import MCP
 from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.importing.changes import Change, changes_between
+from gateway.kinds.importing.importing import kind_of_documents
 from gateway.kinds.importing.writing import texts_of
 from gateway.upstream.import_process import ImportRequest, imported
 from gateway.upstream.mcp_servers import McpAddress, described
@@ -123,7 +124,8 @@ class Imports:
         name: str = document["connector"]["kind"]
         served = self._catalog.kinds.get(name)
         if served is not None:
-            changes = await asyncio.to_thread(lambda: list(changes_between(served, kind_of(document))))
+            drafted = await asyncio.to_thread(kind_of_documents, document["connector"], document["entities"])
+            changes = await asyncio.to_thread(lambda: list(changes_between(served, drafted)))
             if not changes:
                 return name
         draft = await self._store_draft(caller, address.url, document, report)

@@ -1,8 +1,9 @@
 """The import as one call: reads the document and its overlays, and maps it to a kind."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from gateway.kinds.catalog import Kind
 from gateway.kinds.importing.mapping import Imported, Options, import_document
@@ -25,4 +26,9 @@ async def imported_from(
 
 def kind_of(imported: Imported) -> Kind:
     """The kind that the catalog would load from the written files."""
-    return Kind(ConnectorSpec.model_validate({**imported.connector, "entities": imported.entities}))
+    return kind_of_documents(imported.connector, imported.entities)
+
+
+def kind_of_documents(connector: Mapping[str, Any], entities: Mapping[str, Any]) -> Kind:
+    """The kind of the documents of its files, which the linter has checked."""
+    return Kind(ConnectorSpec.model_validate({**connector, "entities": entities}))
