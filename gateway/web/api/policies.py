@@ -30,6 +30,8 @@ _PATH = "/api/v1/policies"
 _NAMED = _PATH + "/{name}"
 #: maximum characters of a policy; the language's own limit gives the better error
 _MAX_TEXT = 100_000
+#: maximum characters of a description
+MAX_DESCRIPTION = 2000
 #: PostgreSQL stores no NUL
 _NO_NUL = r"^[^\x00]*$"
 #: maximum cases of a request, and policies that it gives
@@ -50,7 +52,7 @@ class PutPolicy(Body):
 
     cedar: str = Field(max_length=_MAX_TEXT, pattern=_NO_NUL, description="the statements in Cedar")
     mode: PolicyMode = Field(strict=False, description="`enforce` decides; `shadow` only counts and logs")
-    description: Annotated[str, Field(max_length=2000, pattern=_NO_NUL)] | None = Field(
+    description: Annotated[str, Field(max_length=MAX_DESCRIPTION, pattern=_NO_NUL)] | None = Field(
         None, description="what it is for"
     )
 

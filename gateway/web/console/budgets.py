@@ -1,6 +1,5 @@
 """Budgets in the console: what clients, people and workspaces may use, and what is spent of it."""
 
-import contextlib
 from collections.abc import Mapping
 from math import isfinite
 from urllib.parse import quote
@@ -9,10 +8,10 @@ from aiohttp import web
 
 from gateway.access.identity.model import id_of
 from gateway.contract.budgets import BudgetPeriod, BudgetSum, BudgetView, NewBudget
-from gateway.errors import Conflict, FieldError, InvalidParams, NotFound
+from gateway.errors import Conflict, FieldError, InvalidParams
 from gateway.web.api.budgets import MOST
 from gateway.web.bodies import whole_number
-from gateway.web.console.page import console_page, see_other
+from gateway.web.console.page import console_page, is_found, see_other
 from gateway.web.console.session import read_console_form
 from gateway.web.keys import ACCESS, CALLER, SERVICES
 
@@ -43,7 +42,7 @@ async def put_budget(request: web.Request) -> web.Response:
     changed = fields.get("change")
     name = changed or fields.get("name", "").strip()
     try:
-        if not changed and await _is_taken(request, name):
+        if not changed and await is_found(request.app[SERVICES].policy.budgets.get(request[CALLER], name)):
             raise Conflict(f"there is a budget {name!r} already; change it in the list")
         await request.app[SERVICES].policy.budgets.put(request[CALLER], name, _budget_in(fields))
     except (InvalidParams, Conflict) as error:
@@ -56,14 +55,6 @@ async def delete_budget(request: web.Request) -> web.Response:
     await read_console_form(request)
     await request.app[SERVICES].policy.budgets.delete(request[CALLER], request.match_info["name"])
     return see_other(_PAGE)
-
-
-async def _is_taken(request: web.Request, name: str) -> bool:
-    """Whether a budget has this name, so that a new one does not replace it by mistake."""
-    with contextlib.suppress(NotFound):
-        await request.app[SERVICES].policy.budgets.get(request[CALLER], name)
-        return True
-    return False
 
 
 def _budget_in(fields: Mapping[str, str]) -> NewBudget:

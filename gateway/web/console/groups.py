@@ -1,6 +1,5 @@
 """Groups in the console: the workspaces and scopes that their members have."""
 
-import contextlib
 from collections.abc import Mapping
 from urllib.parse import urlencode
 
@@ -9,7 +8,7 @@ from aiohttp import web
 from gateway.access.identity.model import Scope
 from gateway.contract.people import GroupView
 from gateway.errors import Conflict, InvalidParams, NotFound
-from gateway.web.console.page import console_page, see_other
+from gateway.web.console.page import console_page, is_found, see_other
 from gateway.web.console.rights import rights_fields, scopes_in, workspaces_in
 from gateway.web.console.session import read_console_form
 from gateway.web.keys import ACCESS, CALLER
@@ -35,20 +34,12 @@ async def put_group(request: web.Request) -> web.Response:
     changed = fields.get("change") or None
     name = changed or fields.get("name", "").strip()
     try:
-        if changed is None and await _is_taken(request, name):
+        if changed is None and await is_found(request.app[ACCESS].directory.group(request[CALLER], name)):
             raise Conflict(f"there is a group {name!r} already; change it in the list")
         await directory.put_group(request[CALLER], GroupView(name, workspaces_in(fields), scopes_in(fields)))
     except (InvalidParams, Conflict) as error:
         return await _listed(request, changed=changed, fields=fields, problem=error.detail)
     return see_other(_PAGE)
-
-
-async def _is_taken(request: web.Request, name: str) -> bool:
-    """Whether a group has this name, so that a new one does not replace its rights by mistake."""
-    with contextlib.suppress(NotFound):
-        await request.app[ACCESS].directory.group(request[CALLER], name)
-        return True
-    return False
 
 
 async def _listed(

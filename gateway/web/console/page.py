@@ -1,7 +1,7 @@
 """The common base of the console's pages."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import Any
 from uuid import UUID
 
@@ -73,3 +73,11 @@ async def connectors_by_id(request: web.Request, ids: Iterable[UUID | str | None
 def see_other(location: str) -> web.Response:
     """A redirect to a page after a form, so that reloading the page does not send the form again."""
     return web.Response(status=303, headers={"Location": location, "Cache-Control": "no-store"})
+
+
+async def is_found(reading: Awaitable[object]) -> bool:
+    """Whether what is read exists: a form for something new does not replace another of its name by mistake."""
+    with contextlib.suppress(NotFound):
+        await reading
+        return True
+    return False

@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from aiohttp import web
 
 from gateway.contract.policies import PolicyEffectView, PolicyMode, PolicyView
-from gateway.errors import Conflict, FieldError, GatewayError, InvalidParams, NotFound, PreconditionFailed
-from gateway.web.console.page import console_page, see_other
+from gateway.errors import Conflict, FieldError, GatewayError, InvalidParams, PreconditionFailed
+from gateway.web.api.policies import MAX_DESCRIPTION
+from gateway.web.console.page import console_page, is_found, see_other
 from gateway.web.console.session import read_console_form
 from gateway.web.keys import ACCESS, CALLER, SERVICES
 
 PAGE = "/console/policies"
 #: policies of a page, and versions of a policy
 _LIMIT, _VERSIONS = 25, 10
-#: maximum characters of a description
-_MAX_DESCRIPTION = 2000
 #: errors that are shown at the form
 _REFUSED = (InvalidParams, Conflict, PreconditionFailed)
 
@@ -30,7 +29,7 @@ async def create_policy(request: web.Request) -> web.Response:
     fields = await read_console_form(request)
     name = fields.get("name", "").strip()
     try:
-        if await _is_taken(request, name):
+        if await is_found(request.app[SERVICES].policy.change.get(request[CALLER], name)):
             raise Conflict(f"there is a policy {name!r} already; change it on its page")
         await _put(request, name, fields, None)
     except _REFUSED as error:
@@ -62,8 +61,8 @@ async def delete_policy(request: web.Request) -> web.Response:
 
 async def _put(request: web.Request, name: str, fields: Mapping[str, str], if_match: str | None) -> None:
     description = fields.get("description", "").strip()
-    if len(description) > _MAX_DESCRIPTION:
-        message = f"description: it has more than {_MAX_DESCRIPTION} characters"
+    if len(description) > MAX_DESCRIPTION:
+        message = f"description: it has more than {MAX_DESCRIPTION} characters"
         raise InvalidParams(faults=[FieldError("/description", "description", "too_long", message)])
     await request.app[SERVICES].policy.change.put(
         request[CALLER],
@@ -74,14 +73,6 @@ async def _put(request: web.Request, name: str, fields: Mapping[str, str], if_ma
         description=description or None,
         if_match=if_match,
     )
-
-
-async def _is_taken(request: web.Request, name: str) -> bool:
-    """Whether a policy has this name, so that a new one does not replace it by mistake."""
-    with contextlib.suppress(NotFound):
-        await request.app[SERVICES].policy.change.get(request[CALLER], name)
-        return True
-    return False
 
 
 async def _effects(request: web.Request, policies: Sequence[PolicyView]) -> Mapping[str, PolicyEffectView]:
