@@ -21,6 +21,7 @@ from gateway.access.provisioning.model import user_key
 from gateway.access.provisioning.refusals import refused
 from gateway.access.provisioning.store import EMAILS, NAMED, USER_NAME
 from gateway.contract.scim import GROUP_SCHEMA, USER_SCHEMA
+from gateway.foundation import payloads
 from gateway.foundation.db.where import Where
 
 _SCHEMAS = (USER_SCHEMA.lower(), GROUP_SCHEMA.lower())
@@ -175,7 +176,7 @@ def _operator(node: Comparison) -> str:
 
 def _storable(text: str) -> str:
     """The text, which PostgreSQL can take."""
-    if "\x00" in text or (not text.isascii() and text != text.encode(errors="replace").decode()):
+    if payloads.storable(text) != text:
         raise refused("invalidFilter", "the filter contains characters that no value has")
     return text
 

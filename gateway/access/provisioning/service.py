@@ -156,20 +156,25 @@ class Provisioning:
         self, caller: Caller, group_id: UUID, document: Mapping[str, Any], query: ScimQuery
     ) -> dict[str, Any]:
         """Replace a group and, if the document has members, these; raises NotFound and the errors of `create_group`."""
-        return await self._change_group(caller, group_id, partial(resources.read_group, document), query)
+        return await self._change_group(caller, group_id, resources.read_group, document, query)
 
     async def patch_group(
         self, caller: Caller, group_id: UUID, document: Mapping[str, Any], query: ScimQuery
     ) -> dict[str, Any]:
         """Change a group by the operations of a patch; raises NotFound and the errors of `create_group`."""
-        return await self._change_group(caller, group_id, partial(resources.group_change, document), query)
+        return await self._change_group(caller, group_id, resources.group_change, document, query)
 
     async def _change_group(
-        self, caller: Caller, group_id: UUID, read: Callable[[], GroupChange], query: ScimQuery
+        self,
+        caller: Caller,
+        group_id: UUID,
+        read: Callable[[Mapping[str, Any]], GroupChange],
+        document: Mapping[str, Any],
+        query: ScimQuery,
     ) -> dict[str, Any]:
         with self._audit.record("group.update", caller) as entry:
             caller.require_whole_organization()
-            change = await in_thread(lambda _: read(), None)
+            change = await in_thread(read, document)
             named = {"name": change.name, "external_id": change.external_id, "members": change.members or msgspec.UNSET}
             entry.changed = sorted(name for name, value in named.items() if value is not msgspec.UNSET)
             if change.name is not msgspec.UNSET:
