@@ -146,6 +146,11 @@ class Operation:
         return {name: DefaultTime(**schema["default_time"]) for name, schema in schemas if "default_time" in schema}
 
     @cached_property
+    def always_sent(self) -> frozenset[str]:
+        """The params that every call has: required ones, and those with defaults."""
+        return frozenset({*self.action.required, *self.defaults, *self.default_times})
+
+    @cached_property
     def member_defaults(self) -> dict[str, dict[str, Any]]:
         """The defaults within params that are objects: they complete an object that was given."""
         defaults = {

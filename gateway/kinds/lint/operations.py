@@ -191,11 +191,7 @@ def _graphql(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         if variable not in declared:
             yield ("params", name), f"the document declares no ${variable}; {did_you_mean(variable, declared)}"
     yield from _fragments(operation, document)
-    filled = {
-        variable
-        for variable, name in variables
-        if name in {*action.required, *operation.defaults, *operation.default_times}
-    }
+    filled = {variable for variable, name in variables if name in operation.always_sent}
     for variable, type_ in declared.items():
         if type_.endswith("!") and variable not in filled:
             yield place, f"needs ${variable}, but no required param has its value"
@@ -215,14 +211,14 @@ def _fragments(operation: Operation, document: str) -> Iterator[PlacedError]:
 
 def _texts(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     """The params within a text have a value whenever the text is sent."""
-    always_sent, used = {*operation.action.required, *operation.defaults, *operation.default_times}, set()
+    used = set()
     for placement in operation.placements:
         place = ("params", placement.name)
         for name in re.findall(r"{(\w+)}", placement.text or ""):
             used.add(name)
             if name not in operation.action.params:
                 yield (*place, "text"), f"{name} is not among the params; {did_you_mean(name, operation.action.params)}"
-            elif name != placement.name and name not in always_sent:
+            elif name != placement.name and name not in operation.always_sent:
                 yield (*place, "text"), f"holds {{{name}}}, which may be left out; require it or give it a default"
     for placement in operation.placements:
         place = ("params", placement.name)

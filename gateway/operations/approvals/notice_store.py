@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import msgspec
 
@@ -62,6 +62,7 @@ _SKIP = "UPDATE approval_notices SET skipped_at = now(), skipped_reason = $2 WHE
 class NoticeSetting(msgspec.Struct, frozen=True, kw_only=True):
     """What an organization sends by which connector."""
 
+    #: each change has another id
     id: UUID
     organization_id: UUID
     #: the client that set it, in whose name it is sent
@@ -163,11 +164,6 @@ class NoticeStore:
         others = {name: value for name, value in row.items() if name not in ("key_id", "wrapped_key", "sealed")}
         others.pop("refusal", None)
         return {**others, "effect": Effect(row["effect"]), "params": json.loads(opened["params"])}
-
-
-def new_setting_id() -> UUID:
-    """The id of a setting, which each change replaces."""
-    return uuid4()
 
 
 def _no_notice() -> NotFound:

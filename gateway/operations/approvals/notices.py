@@ -7,7 +7,7 @@ message is sent for each approval, and not twice. The job runs as any other, but
 import logging
 from dataclasses import dataclass
 from datetime import UTC
-from uuid import UUID, uuid5
+from uuid import UUID, uuid4, uuid5
 
 import msgspec
 
@@ -26,7 +26,7 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.wakeup import Wakeup
 from gateway.kinds.catalog import Catalog
 from gateway.operations.approvals.model import Asked
-from gateway.operations.approvals.notice_store import DueNotice, NoticeSetting, NoticeStore, new_setting_id
+from gateway.operations.approvals.notice_store import DueNotice, NoticeSetting, NoticeStore
 from gateway.operations.approvals.notice_text import PLACEHOLDERS, faults_of, plain, rendered
 from gateway.operations.permission import Permission
 from gateway.upstream.prepared import PreparedCall, prepare
@@ -156,7 +156,7 @@ class NoticeSettings:
             call = self._checked(record.kind, new)
             await self.permission.require_call(caller, record, call, Surface.NOTICE)
             setting = NoticeSetting(
-                id=new_setting_id(),
+                id=uuid4(),
                 organization_id=caller.organization_id,
                 client_id=caller.client_id,
                 connector_id=record.id,
