@@ -1,6 +1,7 @@
 """Fixtures: a front end in the test process."""
 
-from collections.abc import AsyncIterator
+import gc
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import aiohttp
@@ -68,3 +69,11 @@ async def visitor(front: FrontEnd) -> AsyncIterator[Visitor]:
     """A browser with its own cookies."""
     async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session:
         yield Visitor(front, session)
+
+
+@pytest.fixture
+def without_collections() -> Iterator[None]:
+    """A collection of garbage walks through the objects of all tests, and would be counted for what is measured."""
+    gc.disable()
+    yield
+    gc.enable()

@@ -1,6 +1,5 @@
 """No request with a body or a query at the documented limits holds the event loop: one table, made from the routes."""
 
-import gc
 import json
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.in_process import FrontEnd, front_end
 
 #: other tests beside them would be measured too
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("without_collections")]
 
 #: GATEWAY_MAX_BODY_BYTES
 BODY = 1 << 20
@@ -92,14 +91,6 @@ async def front(tmp_path_factory: pytest.TempPathFactory, database_url: str, red
     folder: Path = tmp_path_factory.mktemp("front-end")
     async with front_end(folder, database_url, redis_url, max_load=1) as opened:
         yield opened
-
-
-@pytest.fixture(autouse=True)
-def without_collections() -> Iterator[None]:
-    """A collection of garbage walks through the objects of all tests, and would be counted for one request."""
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -1,8 +1,7 @@
 """No answer of an application of the largest size holds the event loop, whatever its shape."""
 
-import gc
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from unittest.mock import patch
 
 import pytest
@@ -17,7 +16,7 @@ from tests.harness.in_process import FrontEnd, front_end
 from tests.web.test_policies import run_jobs
 
 #: other tests beside them would be measured too
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("without_collections")]
 
 SIZE = ANSWER_CAP - 1000
 
@@ -41,14 +40,6 @@ BODIES: dict[str, Callable[[], bytes]] = {
 }
 #: members of the call by the way in which the records are passed on
 WAYS: dict[str, dict[str, object]] = {"plain": {}, "fields": {"select_fields": ["id", "name"]}}
-
-
-@pytest.fixture(autouse=True)
-def without_collections() -> Iterator[None]:
-    """A collection of garbage walks through the objects of all tests, and would be counted for one request."""
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,8 @@
 """No delivery, stream or page of events at the limits holds the event loop, whatever the receiver answers."""
 
 import asyncio
-import gc
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -23,7 +22,7 @@ from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.waiting import eventually
 
 #: other tests beside them would be measured too
-pytestmark = pytest.mark.alone
+pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("without_collections")]
 
 EVENTS, WEBHOOKS = "/api/v1/events", "/api/v1/webhooks"
 #: of a page of events, of a job's labels
@@ -57,14 +56,6 @@ class Receiver(asyncio.Protocol):
         if not self._left:
             Receiver.deliveries += 1
             self._transport.write(Receiver.answer)
-
-
-@pytest.fixture(autouse=True)
-def without_collections() -> Iterator[None]:
-    """A collection of garbage walks through the objects of all tests, and would be counted for one delivery."""
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.fixture(scope="module")
