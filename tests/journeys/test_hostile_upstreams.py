@@ -551,6 +551,26 @@ async def test_answers_that_are_not_read_take_bounded_memory_and_give_it_back(
     assert (process.memory_info().rss - first) / MIB <= 2 * UNREAD
 
 
+async def test_a_connection_that_waits_for_its_next_request_holds_no_response(front: Front, caller: Api):
+    request = _request("GET", "/api/v1/policies/schema", f"Authorization: {caller.headers['Authorization']}")
+    length = await _length(front, request)  # load what is loaded at the first request
+    process = psutil.Process(front.pid)
+    before, opened = process.memory_info().rss, []
+
+    for _ in range(50):
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(front.base_url.rpartition(":")[2]))
+        writer.write(request)
+        await reader.readuntil(b"\r\n\r\n")
+        await reader.readexactly(length)
+        opened.append(writer)
+    grown = process.memory_info().rss - before
+    for writer in opened:
+        writer.transport.abort()
+
+    assert length > MIB
+    assert grown < 10 * length
+
+
 async def _length(front: Front, request: bytes) -> int:
     """The length of an answer; of a stream, which has none, 0: it is written no faster than its reader reads."""
     head, writer = await _head(front, request)

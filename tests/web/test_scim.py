@@ -679,7 +679,9 @@ async def test_a_user_is_in_a_bounded_number_of_groups(okta: Provider, sql):
 
 
 async def test_a_page_has_fewer_groups_if_they_have_many_members(okta: Provider, sql):
-    await sql(MANY_MEMBERS, okta.organization_id)
+    await sql(MANY_PEOPLE, okta.organization_id)
+    for name in ("one", "two", "three"):
+        await sql(THEIR_GROUP, okta.organization_id, name)
 
     page = (await okta.send("GET", f"{GROUPS}?count=50")).document()
     bare = (await okta.send("GET", f"{GROUPS}?count=50&excludedAttributes=members")).document()
@@ -689,20 +691,20 @@ async def test_a_page_has_fewer_groups_if_they_have_many_members(okta: Provider,
     assert (bare["totalResults"], bare["itemsPerPage"]) == (3, 3)
 
 
-MANY_MEMBERS = """
+MANY_PEOPLE = """
     WITH new AS (
         INSERT INTO clients (id, name, secret_hashes)
         SELECT gen_random_uuid(), 'person ' || n, '{}' FROM generate_series(1, 9000) AS n RETURNING id
     ), acting AS (
         INSERT INTO client_organizations (client_id, organization_id) SELECT id, $1 FROM new RETURNING client_id
-    ), people AS (
-        INSERT INTO people (client_id) SELECT client_id FROM acting RETURNING client_id
-    ), groups AS (
-        INSERT INTO groups (organization_id, name, scopes)
-        SELECT $1, 'group ' || n, '{}' FROM generate_series(1, 3) AS n RETURNING name
     )
+    INSERT INTO people (client_id) SELECT client_id FROM acting
+"""
+THEIR_GROUP = """
+    WITH groups AS (INSERT INTO groups (organization_id, name, scopes) VALUES ($1, $2, '{}') RETURNING name)
     INSERT INTO group_members (organization_id, group_name, client_id)
-    SELECT $1, groups.name, people.client_id FROM groups, people
+    SELECT $1, groups.name, people.client_id
+    FROM groups, people JOIN client_organizations USING (client_id) WHERE organization_id = $1
 """
 
 

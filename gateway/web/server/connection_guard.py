@@ -199,10 +199,12 @@ class _GuardedProtocol(RequestHandler):
     async def finish_response(
         self, request: BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
-        """Send the response, and give back its memory."""
+        """Send the response, and give back its memory: aiohttp keeps a response until the connection's next request."""
         try:
             return await super().finish_response(request, resp, start_time)
         finally:
+            if isinstance(resp, web.Response):
+                resp.body = None
             if ANSWER_MEMORY in request:
                 request[ANSWER_MEMORY].release()
 
