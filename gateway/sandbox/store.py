@@ -1,7 +1,7 @@
 """The state of one application: tables of records, created at first use and kept until a reset."""
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
-from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -75,8 +75,8 @@ class Store:
 
     def __init__(self, rows_of: Callable[[str], Iterable[Row]]) -> None:
         self._rows_of = rows_of
-        #: the ready-made rows of tables that were used: copies are quicker than making them again after a reset
-        self._ready_made: dict[str, list[Row]] = {}
+        #: the pickled rows of tables that were used: it is quicker to read them than to make them again after a reset
+        self._ready_made: dict[str, bytes] = {}
         self._tables: dict[str, Table] = {}
         self._last_numbers: dict[str, int] = {}
         self._changes: dict[tuple[str, str], RecordChange] = {}
@@ -84,8 +84,9 @@ class Store:
     def table(self, name: str) -> Table:
         if name not in self._tables:
             if name not in self._ready_made:
-                self._ready_made[name] = list(self._rows_of(name))
-            self._tables[name] = Table(deepcopy(self._ready_made[name]), partial(self._note, name))
+                self._ready_made[name] = pickle.dumps(list(self._rows_of(name)))
+            rows = pickle.loads(self._ready_made[name])  # noqa: S301  its own
+            self._tables[name] = Table(rows, partial(self._note, name))
         return self._tables[name]
 
     def changed(self, row: Row) -> None:

@@ -870,7 +870,11 @@ async def test_people_groups_and_tokens_by_the_command_line(okta: Provider, tmp_
     by_token = Api(okta.admin.session, {"Authorization": f"Bearer {token['token']}"})
     assert (await by_token.get(f"{USERS}/{added['id']}")).document()["displayName"] == "Ada"
     await gateway("revoke-token", token["id"])
-    assert (await by_token.get(USERS)).status == 401
+
+    async def is_refused() -> bool:
+        return (await by_token.get(USERS)).status == 401
+
+    await eventually(is_refused, within=1)
 
 
 async def test_the_python_client_removes_a_person(okta: Provider):
