@@ -13,7 +13,7 @@ CONNECTOR = {
 }
 QUERY = {"query": "SELECT Id, Name FROM Account"}
 #: pages of the query's results that the application has
-PAGES = 120
+PAGES = 118
 
 
 @pytest.fixture
