@@ -107,8 +107,9 @@ def read_pairs(words: Iterable[str], option: str) -> dict[str, str]:
     pairs = {}
     for word in words:
         name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise click.BadParameter(f"{word!r}: write {option} NAME=VALUE, or NAME=@FILE")
+        if not equals or not name or "\n" in name:
+            # The beginning of a private key, which was given without a name, is no secret.
+            raise click.BadParameter(f"{word[:20]!r}: write {option} NAME=VALUE, or NAME=@FILE")
         pairs[name] = value_or_file(value)
     return pairs
 

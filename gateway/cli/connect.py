@@ -8,7 +8,7 @@ from typing import Any, get_args, get_type_hints
 import click
 import msgspec
 
-from gateway.cli.arguments import read_pairs
+from gateway.cli.arguments import read_pairs, value_or_file
 from gateway.cli.callback_page import callback_page
 from gateway.cli.client_session import find, interruptible, shows
 from gateway.cli.failures import EXIT_CODES, note
@@ -17,6 +17,7 @@ from gateway.client import Connector, Gateway
 from gateway.client.connectors import IfExists
 from gateway.contract.connectors import MCP, ConnectorSettings
 from gateway.errors import Conflict
+from gateway.kinds.command_line import is_key_file
 from gateway.kinds.suggestions import did_you_mean
 
 
@@ -213,10 +214,24 @@ def _completed(
     """The given values, and prompts for the rest; without a terminal a usage error names all missing ones."""
     missing = {name: field for name, field in needed.items() if name not in values}
     if missing and not sys.stdin.isatty():
-        missing_options = "; ".join(f"{option} {name}=… ({field['description']})" for name, field in missing.items())
+        missing_options = "; ".join(
+            f"{option} {name}={'@FILE' if is_key_file(field) else '…'} ({field['description']})"
+            for name, field in missing.items()
+        )
         raise click.UsageError(f"{facts['kind']} needs {missing_options}")
     for name, field in missing.items():
-        prompt = f"{name} ({field['description']})"
         with interruptible():
-            values[name] = click.prompt(prompt, hide_input=bool(field.get("secret")), err=True)
+            values[name] = _asked(name, field)
     return values
+
+
+def _asked(name: str, field: dict[str, Any]) -> str:
+    """The value that the user enters; of a file, which has line breaks, its path."""
+    prompt = f"{name} ({field['description']})"
+    if is_key_file(field):
+        path: str = click.prompt(
+            f"path of the file with {prompt}", type=click.Path(exists=True, dir_okay=False), err=True
+        )
+        return value_or_file(f"@{path}")
+    value: str = click.prompt(prompt, hide_input=bool(field.get("secret")), err=True)
+    return value

@@ -17,7 +17,7 @@ from gateway.cli.shell_completion import complete_action, complete_entity, compl
 from gateway.cli.words import printable
 from gateway.client import Gateway
 from gateway.errors import UnknownAction, UnknownEntity
-from gateway.kinds.command_line import example_call
+from gateway.kinds.command_line import credential_word, example_call
 from gateway.kinds.suggestions import did_you_mean, known_actions
 
 Facts = Mapping[str, Any]
@@ -110,7 +110,11 @@ def _connecting(kind: Facts) -> list[RenderableType]:
     variables = [f"--env {name}=…" for name, facts in kind["environment"].items() if facts.get("required")]
     lines = []
     for method in kind["auth_methods"]:
-        needed = [f"--credential {name}=…" for name, field in method["fields"].items() if field["required"]]
+        needed = [
+            f"--credential {credential_word(name, field)}"
+            for name, field in method["fields"].items()
+            if field["required"]
+        ]
         words = variables if method["oauth"] and kind["oauth"] else [*variables, *needed]
         lines.append(" ".join(["gateway connect", kind["kind"], *words]))
     return [Text("\n".join([*lines, ""]), style="cyan")]

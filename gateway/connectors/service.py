@@ -34,13 +34,16 @@ from gateway.errors import (
     UpstreamNotFound,
     UpstreamRejected,
 )
-from gateway.foundation.aio.turns import mapped
+from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.turns import in_thread, mapped
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.sunsets import described_sunset
-from gateway.upstream.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
+from gateway.upstream.auth import Authorizer, StaticAuthorizer, bad_key, checked_credentials, headers_for, shown_name
+from gateway.upstream.oauth_tokens.assertions import Signer
 from gateway.upstream.oauth_tokens.model import App
 from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer
+from gateway.upstream.private_keys import BadKey
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import checked_environment
 from gateway.upstream.upstreams import Upstreams
@@ -128,6 +131,7 @@ class ConnectorService:
         fields = {name: value for name, value in credentials.items() if name not in kind.spec.environment}
         method, checked, variables = self._checked(kind, fields, variables)
         verified = VerifiedCredentials(kind=kind, method=method, credentials=checked, environment=variables)
+        await _require_signing_key(verified)
         return await self._verify_accepted(organization_id, verified) if validate else verified
 
     def _checked(
@@ -311,7 +315,7 @@ class ConnectorService:
 
 def _members(name: str, members: Mapping[str, Any]) -> set[str]:
     """The dotted names of members within a member, for the audit log."""
-    return {f"{name}.{each}" for each in members}
+    return {f"{name}.{shown_name(each)}" for each in members}
 
 
 def credentials_change(record: ConnectorRecord, verified: VerifiedCredentials) -> ConnectorChange:
@@ -325,10 +329,23 @@ def credentials_change(record: ConnectorRecord, verified: VerifiedCredentials) -
     )
 
 
+async def _require_signing_key(verified: VerifiedCredentials) -> None:
+    """Raise InvalidCredentials if the method signs assertions, and the private key cannot sign one."""
+    method, kind = verified.authentication, verified.kind
+    if method.assertion is None:
+        return
+    signer = Signer(spec=kind.spec, method=method, credentials=verified.credentials, environment=verified.environment)
+    try:
+        await in_thread(signer.signed, CLOCK.now())
+    except BadKey as bad:
+        raise InvalidCredentials(faults=[bad_key(kind.name, method.assertion, str(bad))]) from bad
+
+
 def _refused(kind: Kind, method: str, refusal: GatewayError) -> InvalidCredentials:
     """The application's refusal, as the fault of the secret credential."""
     authentication = kind.spec.authentication[method]
-    field = authentication.token or (authentication.secrets or ("credentials",))[-1]
+    key = authentication.assertion.key if authentication.assertion else None
+    field = key or authentication.token or (authentication.secrets or ("credentials",))[-1]
     sunset = described_sunset(kind.spec, method)
     message = f"{kind.name}: the application refused {field}: {refusal.detail}" + (f"; {sunset}" if sunset else "")
     fault = FieldError(f"/credentials/{field}", field, "refused", message)

@@ -63,7 +63,9 @@ class CredentialView(Struct, frozen=True):
     description: Annotated[str, member("What it is.", "made in the admin center")]
     required: Annotated[bool, member("Whether it is required.", True)]
     secret: Annotated[bool, member("Whether it is a secret.", True)]
-    format: Annotated[str | None, member("Its format.")]
+    format: Annotated[
+        str | None, member("Its format: `email`, or `private_key` and `key_file` for the whole text of a file.")
+    ]
 
 
 class VariableView(Struct, frozen=True, kw_only=True):

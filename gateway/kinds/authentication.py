@@ -42,6 +42,36 @@ class PathDeprecation(Deprecation):
     switched: bool = False
 
 
+class Assertion(Model):
+    """The JWT that is exchanged for an access token (RFC 7523 §2.1), signed with a private RSA key.
+
+    In `header` and `claims`, `{name}` is a credential, a variable or a member of the key file.
+    """
+
+    #: the credential with the private key: PEM, or a key file if there is `key_member`
+    key: str
+    #: the member of the key file, a JSON object, that holds the private key as PEM
+    key_member: str | None = None
+    algorithm: Literal["RS256", "RS384", "RS512"] = "RS256"
+    #: members of its header beside `alg` and `typ`, such as `kid`; one without its value is left out
+    header: dict[str, str] = Field(default_factory=dict)
+    #: claims beside `aud`, `exp`, `iat`, `jti` and `scope`; one without its optional credential or variable is left out
+    claims: dict[str, str] = Field(default_factory=dict)
+    #: the claim `aud`, with `{variable}`; the token URL by default
+    audience: str = ""
+    #: seconds until it expires
+    lifetime: int = Field(default=3600, ge=30, le=3600)
+    #: the claim `scope`; the scopes of `oauth` by default, and an empty list leaves it out
+    scopes: tuple[str, ...] | None = None
+    #: whether it has a `jti`, so that the application accepts it once
+    has_id: bool = False
+
+    @staticmethod
+    def names(text: str) -> list[str]:
+        """The names that are filled in a text of `header`, `claims` or `audience`."""
+        return re.findall(r"{(\w+)}", text)
+
+
 class AuthMethod(Deprecation):
     """One authentication method: its credential fields, and the headers or query members that they are sent in."""
 
@@ -61,8 +91,10 @@ class AuthMethod(Deprecation):
     query: dict[str, str] = Field(default_factory=dict)
     #: whether the kind's OAuth endpoints issue and renew the tokens of this method
     oauth: bool = False
-    #: the grant that needs no person's consent, only the app's id and secret (RFC 6749 §4.4)
-    grant_type: Literal["client_credentials"] | None = None
+    #: the grant that needs no person's consent: the app's id and secret (RFC 6749 §4.4), or an `assertion` (RFC 7523)
+    grant_type: Literal["client_credentials", "jwt_bearer"] | None = None
+    #: for `jwt_bearer`: what is signed, and with which credential
+    assertion: Assertion | None = None
     #: the fields that hold the id and the secret of the OAuth app
     client_id: str = "client_id"
     client_secret: str = "client_secret"
@@ -72,6 +104,12 @@ class AuthMethod(Deprecation):
     def access_token(self) -> str:
         """The field that holds the access token of OAuth."""
         return self.token or "access_token"
+
+    def format_of(self, field: str) -> str | None:
+        """The format of a credential: the key of an assertion is a `key_file` or a `private_key`, with line breaks."""
+        if self.assertion is not None and field == self.assertion.key:
+            return "private_key" if self.assertion.key_member is None else "key_file"
+        return self.credentials[field].format
 
     def optional_in(self, template: str) -> list[str]:
         """The credentials of a header or a query member without which it is left out of requests."""

@@ -25,6 +25,18 @@ def example_call(kind: str, entity: str, action: str, params: Mapping[str, Any],
     return shlex.join(["gateway", "call", kind, entity, action, *words])
 
 
+def is_key_file(field: Mapping[str, Any]) -> bool:
+    """Whether a credential is the whole text of a file, such as a private key."""
+    return field.get("format") in ("private_key", "key_file")
+
+
+def credential_word(name: str, field: Mapping[str, Any]) -> str:
+    """How an example of `--credential` gives a credential."""
+    if not is_key_file(field):
+        return f"{name}=…"
+    return f"{name}=@{'key.json' if field['format'] == 'key_file' else 'key.pem'}"
+
+
 def words_of(name: str, value: Any, schema: Schema) -> Iterator[str]:
     """The words for a param: `key=value` if that is read as the same value, else `key:=json`."""
     inner = schema.get("properties", {}).get(name, {})

@@ -45,7 +45,10 @@ def _auth_method(name: str, kind: Kind) -> dict[str, Any]:
         "oauth": method.oauth and method.grant_type is None,
         "grant_type": method.grant_type,
         **_sunset(method),
-        "fields": {field: each.model_dump(mode="json") for field, each in method.credentials.items()},
+        "fields": {
+            field: {**each.model_dump(mode="json"), "format": method.format_of(field)}
+            for field, each in method.credentials.items()
+        },
     }
 
 

@@ -19,6 +19,7 @@ from gateway.sandbox.grants import Grants
 from gateway.sandbox.long_jobs import LongJobs
 from gateway.sandbox.oauth import AuthorizationServer, TokenStyle
 from gateway.sandbox.operations import Operations
+from gateway.sandbox.signed_grants import SignedGrant
 from gateway.sandbox.upload_sessions import UploadSessions
 
 #: the request id in every error response
@@ -234,9 +235,14 @@ class Application(Operations):
         endpoints = self.kind.spec.oauth
         if endpoints is None:
             return []
-        has_client_grant = any(method.grant_type for method in self.kind.spec.authentication.values())
+        methods = self.kind.spec.authentication.values()
+        signed = [SignedGrant(method.assertion, endpoints) for method in methods if method.assertion is not None]
         server = AuthorizationServer(
-            self.kind.spec.title, self.token_style(), self.grants, has_client_grant=has_client_grant
+            self.kind.spec.title,
+            self.token_style(),
+            self.grants,
+            has_client_grant=any(method.grant_type == "client_credentials" for method in methods),
+            signed_grant=next(iter(signed), None),
         )
         variables = dict.fromkeys(self.kind.spec.environment, "sandbox")
 

@@ -16,6 +16,7 @@ from gateway.sandbox.faults import Fault, Faults
 from gateway.sandbox.journal import CallJournal
 from gateway.sandbox.notices import Notices
 from gateway.sandbox.rude import Rude, RudeRequest
+from gateway.sandbox.signed_grants import public_key_of
 from gateway.sandbox.store import Row, Table
 
 _Handler = Callable[[web.Request], Awaitable[web.Response]]
@@ -46,6 +47,15 @@ class TokenLifetime(BaseModel):
     kind: str | None = None
 
 
+class PublicKey(BaseModel):
+    """The public key with which the assertions of an issuer are verified."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    #: PEM
+    public_key: str
+
+
 def routes(
     applications: Sequence[Application],
     rude: Mapping[str, Rude],
@@ -65,6 +75,8 @@ def routes(
         web.delete("/_sandbox/requests", control.clear_requests),
         web.get("/_sandbox/counters", control.counters),
         web.put("/_sandbox/tokens", _answering_bad_requests(control.set_lifetime)),
+        web.put("/_sandbox/keys/{kind}/{issuer}", _answering_bad_requests(control.put_key)),
+        web.delete("/_sandbox/keys/{kind}/{issuer}", _answering_bad_requests(control.remove_key)),
         web.get("/_sandbox/files/{number:[0-9]+}", control.file),
         web.put("/_sandbox/records/{kind}/{table}/{id}", _answering_bad_requests(control.put_record)),
         web.delete("/_sandbox/records/{kind}/{table}/{id}", _answering_bad_requests(control.remove_record)),
@@ -142,6 +154,17 @@ class _Control:
         for application in self._applications:
             if lifetime.kind in (None, application.kind.name):
                 application.grants.lifetime = lifetime.expires_in
+        return web.Response(status=204)
+
+    async def put_key(self, request: web.Request) -> web.Response:
+        """Register the public key of an issuer, whose assertions the kind's token endpoint accepts from now on."""
+        key = PublicKey.model_validate(await request.json())
+        self._application(request).grants.keys[request.match_info["issuer"]] = public_key_of(key.public_key)
+        return web.Response(status=204)
+
+    async def remove_key(self, request: web.Request) -> web.Response:
+        """Revoke the key of an issuer; the tokens that it has got stay valid."""
+        self._application(request).grants.keys.pop(request.match_info["issuer"], None)
         return web.Response(status=204)
 
     async def file(self, request: web.Request) -> web.Response:

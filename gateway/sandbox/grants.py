@@ -45,6 +45,8 @@ class Grants:
         self._pairs: dict[str, Pair] = {}
         self._expiries: dict[str, float] = {}
         self._invalid: set[str] = set()
+        #: issuer of assertions → its public key as PEM
+        self.keys: dict[str, str] = {}
 
     def is_valid(self, token: str, now: float) -> bool:
         """Whether an access token is not revoked, replaced or expired; unknown tokens are valid."""

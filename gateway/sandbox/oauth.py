@@ -10,6 +10,7 @@ from yarl import URL
 
 from gateway.sandbox.calls import Call, Reply, decoded_basic
 from gateway.sandbox.grants import Grants, Pair
+from gateway.sandbox.signed_grants import JWT_BEARER, AssertionRefused, SignedGrant
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +45,18 @@ class OAuthRefusal(Exception):
 class AuthorizationServer:
     """Consent page, token endpoint and revocation of one application."""
 
-    def __init__(self, title: str, style: TokenStyle, grants: Grants, *, has_client_grant: bool) -> None:
+    def __init__(
+        self,
+        title: str,
+        style: TokenStyle,
+        grants: Grants,
+        *,
+        has_client_grant: bool,
+        signed_grant: SignedGrant | None = None,
+    ) -> None:
         self._title, self._style, self._grants = title, style, grants
+        #: the assertions that are exchanged for tokens
+        self._signed_grant = signed_grant
         #: whether the grant `client_credentials` is supported
         self._has_client_grant = has_client_grant
 
@@ -82,14 +93,17 @@ class AuthorizationServer:
         return self._redirect(params, {"code": code})
 
     def token(self, call: Call) -> Reply:
-        """Exchange a code, a refresh token or the client's credentials for tokens.
+        """Exchange a code, a refresh token, the client's credentials or an assertion for tokens.
 
         Errors follow RFC 6749 §5.2, or are a 200 with `ok: false`.
         """
         try:
             self._check_encoding(call)
+            grant_type = call.body.get("grant_type", "authorization_code")
+            if grant_type == JWT_BEARER:
+                return self._issued_for_assertion(call)
             client_id = self._client(call)
-            match call.body.get("grant_type", "authorization_code"):
+            match grant_type:
                 case "refresh_token":
                     return self._refreshed(call, client_id)
                 case "client_credentials":
@@ -145,6 +159,17 @@ class AuthorizationServer:
             raise OAuthRefusal("unsupported_grant_type", "this server does not support client_credentials")
         scope = str(call.body.get("scope", ""))
         return self._token_reply(call, self._grants.issue(client_id, scope, self._lifetime(call), call.now), False)
+
+    def _issued_for_assertion(self, call: Call) -> Reply:
+        """A token for a signed JWT, which authenticates the client (RFC 7523 §2.1); without a refresh token."""
+        if self._signed_grant is None:
+            raise OAuthRefusal("unsupported_grant_type", "this server does not support signed JWTs")
+        try:
+            claims = self._signed_grant.verified(str(call.body.get("assertion", "")), self._grants.keys, call.now)
+        except AssertionRefused as refused:
+            raise OAuthRefusal("invalid_grant", str(refused)) from refused
+        pair = self._grants.issue(str(claims["iss"]), str(claims.get("scope", "")), self._lifetime(call), call.now)
+        return self._token_reply(call, pair, False)
 
     def _refreshed(self, call: Call, client_id: str) -> Reply:
         old = self._grants.pair_of(str(call.body.get("refresh_token", "")), client_id)

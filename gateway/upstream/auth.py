@@ -9,9 +9,10 @@ from time import monotonic
 from typing import Any, Protocol
 
 from gateway.errors import MAX_FAULTS, FieldError, InvalidCredentials, ReauthorizationRequired
-from gateway.kinds.authentication import AuthMethod
+from gateway.kinds.authentication import Assertion, AuthMethod
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
+from gateway.upstream.private_keys import MAX_KEY, BadKey, read_private_key
 
 #: begins the name of a credential that is sent in the query: no header's name can begin so (RFC 9110 §5.6.2)
 QUERY_PREFIX = "?"
@@ -111,14 +112,34 @@ def checked_credentials(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> 
     ]
     unknown = (field for field in credentials if field not in method.credentials)
     faults += [_field_error(spec, method, field, "unknown") for field in islice(unknown, MAX_FAULTS)]
+    given = {name: value for name, value in credentials.items() if name in method.credentials and value is not None}
+    key = None if method.assertion is None else method.assertion.key
     faults += [
         _field_error(spec, method, field, "type")
-        for field, value in credentials.items()
-        if field in method.credentials and value is not None and not _is_header_text(value)
+        for field, value in given.items()
+        if field != key and not _is_header_text(value)
     ]
+    if method.assertion is not None and given.get(method.assertion.key):
+        faults += _key_faults(spec.kind, method.assertion, given[method.assertion.key])
     if faults:
         raise InvalidCredentials(None if credentials else _all_methods(spec), faults=faults)
     return name, {field: value for field, value in credentials.items() if value is not None}
+
+
+def _key_faults(kind: str, assertion: Assertion, value: Any) -> list[FieldError]:
+    """What is wrong with the text of a private key or a key file."""
+    if not isinstance(value, str) or len(value) > MAX_KEY:
+        return [bad_key(kind, assertion, f"{assertion.key} must be a text of at most {MAX_KEY} characters")]
+    try:
+        read_private_key(assertion, value)
+    except BadKey as error:
+        return [bad_key(kind, assertion, str(error))]
+    return []
+
+
+def bad_key(kind: str, assertion: Assertion, reason: str) -> FieldError:
+    """The fault of a credential that is not the private key that an assertion needs."""
+    return FieldError(f"/credentials/{assertion.key}", assertion.key, "format", f"{kind}: {reason}")
 
 
 def _method_of(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> str:
@@ -148,8 +169,14 @@ def _is_header_text(value: Any) -> bool:
     return isinstance(value, str) and value.isprintable() and len(value) <= 8192
 
 
+def shown_name(name: str) -> str:
+    """The name of a credential for errors and logs; only the beginning of a text that is no name: it may be a key."""
+    return name if re.fullmatch(r"[\w.:-]{1,100}", name) else f"{name[:20]}…"
+
+
 def _field_error(spec: ConnectorSpec, method: AuthMethod, field: str, code: str) -> FieldError:
     credentials = method.credentials
+    field = shown_name(field)
     match code:
         case "required":
             text = f"{field} is missing: {credentials[field].description}"

@@ -5,6 +5,7 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
+from itertools import islice
 from urllib.parse import quote
 
 from gateway.errors import UpstreamInvalidResponse
@@ -29,6 +30,12 @@ _SECRET_MEMBER = re.compile(
     rb'("(?:[^"\\]|\\.)*")',
     re.IGNORECASE,
 )
+#: a private key in PEM, also one that is cut off
+_PEM = re.compile(r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----([^-]*)")
+#: what separates the lines of PEM: whitespace, also as it is escaped in JSON, or in JSON within JSON
+_LINE_BREAK = re.compile(r"\\[nrt]|[\\\s]")
+#: maximum lines of a private key that are masked one by one: the largest keys have a hundred
+_KEY_LINES = 200
 #: headers that name an address or a version: a part of them cannot be replaced
 _ADDRESSES, _VALIDATORS = frozenset({"location"}), frozenset({"etag", "last-modified"})
 
@@ -37,7 +44,7 @@ class Secrets:
     """Tokens, passwords and keys to mask, in every encoding in which an application may echo them."""
 
     def __init__(self, values: Iterable[str] = ()) -> None:
-        self._values = frozenset(value for value in values if len(value) >= _SHORTEST)
+        self._values = frozenset(part for value in values if len(value) >= _SHORTEST for part in _parts_of(value))
 
     @classmethod
     def of_headers(cls, values: Iterable[str]) -> "Secrets":
@@ -126,11 +133,21 @@ def _decoded(text: str) -> str:
         return ""
 
 
+def _parts_of(value: str) -> Iterator[str]:
+    """The value, and of a private key in PEM each line too: applications and people reformat it."""
+    yield value
+    if "PRIVATE KEY-----" in value:
+        for key in _PEM.finditer(value):
+            lines = (line for line in _LINE_BREAK.split(key[1]) if len(line) >= _UNMISTAKABLE)
+            yield from islice(lines, _KEY_LINES)
+
+
 def _forms_of(value: str) -> Iterator[str]:
     """The value itself, percent-encoded, escaped as in JSON, and in base64 at any place of what was encoded."""
     yield value
     yield quote(value, safe="", errors="replace")
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = escaped.replace("\r", "\\r").replace("\n", "\\n")
     yield from (escaped, escaped.replace("/", "\\/"))
     padded = b64encode(value.encode(errors="surrogatepass")).decode()
     yield from (padded, padded.rstrip("="), padded.replace("+", "-").replace("/", "_"))

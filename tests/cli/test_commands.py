@@ -259,6 +259,22 @@ async def test_missing_credentials_are_named_with_their_options(command):
     assert "--env subdomain=…" in ended.err
 
 
+async def test_a_private_key_is_given_as_a_file_and_never_repeated(command, stub, tmp_path):
+    stub.kind["auth_methods"][0]["fields"]["api_token"]["format"] = "private_key"
+    key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\n-----END PRIVATE KEY-----\n"
+    (tmp_path / "key.pem").write_text(key)
+    words = ("connect", "support-desk", "--env", "subdomain=acme", "--credential", "email=a@b.example")
+
+    without = await command(*words)
+    unnamed = await command(*words, "--credential", f"{key}=")
+    given = await command(*words, "--credential", "api_token=@key.pem")
+
+    assert "--credential api_token=@FILE (API token)" in without.err
+    assert (unnamed.code, "NAME=@FILE" in unnamed.err, "MIIEvQIBADANBgkq" in unnamed.err) == (2, True, False)
+    assert given.code == 0
+    assert stub.bodies[-1]["credentials"]["api_token"] == key.rstrip("\n")
+
+
 async def test_a_misspelt_credential_is_named_instead_of_another_method(command):
     words = ("connect", "support-desk", "--env", "subdomain=acme")
 

@@ -1,6 +1,9 @@
 """Connectors created from a caller's own OAuth credentials: tokens are requested, renewed and refused correctly."""
 
+import aiohttp
 import pytest
+
+from tests.harness.signing_keys import ACCOUNT, key_file, public_pem
 
 OWN_APP = {"client_id": "own-app", "client_secret": "own-secret"}
 KINDS = {"Work-Management": "workspaces", "Crm-Records": "contacts", "Crm-Query": "sobjects"}
@@ -50,3 +53,34 @@ async def test_patched_credentials_bring_a_connector_back(api):
 
     assert (patched.status, patched.json()["status"]) == (200, "active")
     assert (await connector.execute("workspaces", "list"))["status"] == "success"
+
+
+async def test_the_key_of_a_service_account_is_used_until_it_is_revoked_and_then_replaced(api, running):
+    kind, call = "google-analytics-data-api", ("metadata", "get", {"property_id": "1"})
+    async with aiohttp.ClientSession(running.sandbox_url) as sandbox:
+
+        async def register(number):
+            key = {"public_key": public_pem(number)}
+            await (await sandbox.put(f"/_sandbox/keys/{kind}/{ACCOUNT}", json=key)).release()
+
+        await register(1)
+        await (await sandbox.put("/_sandbox/tokens", json={"kind": kind, "expires_in": 1})).release()
+        connector = await api.connector("Google-Analytics-Data-Api", {"credentials_json": key_file(1)})
+        used = await connector.send(*call)
+        await register(2)
+        revoked = await connector.send(*call, headers={"Cache-Control": "no-cache"})
+        while revoked.status == 200:  # the token of the old key lasts a second
+            revoked = await connector.send(*call, headers={"Cache-Control": "no-cache"})
+        record = (await api.get(connector.path)).json()
+        wrong = await api.call("PATCH", connector.path, json={"credentials": {"credentials_json": key_file(1)}})
+        new = await api.call("PATCH", connector.path, json={"credentials": {"credentials_json": key_file(2)}})
+        again = await connector.send(*call)
+        await (await sandbox.put("/_sandbox/tokens", json={"kind": kind, "expires_in": None})).release()
+
+    assert used.status == 200, used.body
+    assert (revoked.status, revoked.json()["code"]) == (424, "reauthorization_required")
+    assert (record["auth_method"], record["status"]) == ("service_account", "needs_reauth")
+    assert "Invalid JWT Signature" in record["status_reason"]
+    assert (wrong.status, wrong.json()["errors"][0]["field"]) == (422, "credentials_json")
+    assert (new.status, new.json()["status"]) == (200, "active")
+    assert again.status == 200

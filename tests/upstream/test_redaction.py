@@ -1,5 +1,6 @@
 """An application's words without the secrets of the call, in whatever form it echoes them."""
 
+import json
 from base64 import b64encode, urlsafe_b64encode
 from urllib.parse import quote
 
@@ -10,6 +11,7 @@ from gateway.kinds.failures import Failure
 from gateway.upstream import responses
 from gateway.upstream.redaction import Secrets, secrets_in_body
 from gateway.upstream.responses import UpstreamResponse
+from tests.harness.signing_keys import key_file, parts_of, pem
 
 TOKEN = "xoxb-1234/5678+canary-7b1e4f9a52d0"
 PASSWORD = "canary-3f6a\u00fc"
@@ -128,3 +130,51 @@ def test_a_key_that_is_the_user_of_basic_authentication_is_masked():
 )
 def test_members_of_a_body_that_are_named_as_secrets_are_found(body, found):
     assert list(secrets_in_body(body)) == found
+
+
+KEY_FILE = key_file()
+
+
+@pytest.mark.parametrize(
+    "echo",
+    [
+        pem(),
+        pem().replace("\n", "\r\n"),
+        pem().replace("\n", "\\n"),
+        pem().replace("\n", "\\\\n"),
+        pem().replace("\n", " "),
+        "".join(parts_of(pem())),
+        quote(pem(), safe=""),
+        pem().replace("/", "\\/").replace("\n", "\\n"),
+        b64encode(pem().encode()).decode(),
+        "\n".join(parts_of(pem())[3:7]),
+        parts_of(pem())[5],
+        parts_of(pem())[5][:30],
+        KEY_FILE,
+        json.dumps({"credentials_json": KEY_FILE}),
+    ],
+)
+@pytest.mark.parametrize("given", [pem(), KEY_FILE], ids=["PEM", "key file"])
+def test_a_private_key_is_masked_in_every_form_and_in_parts(given, echo):
+    masked = Secrets([given]).masked(f"refused {echo}, sorry")
+
+    assert masked.startswith("refused ")
+    assert masked.endswith(", sorry")
+    assert "***" in masked
+    encoded = b64encode(pem().encode()).decode()
+    pieces = [*(line[at : at + 16] for line in parts_of(pem()) for at in (0, 24, 48)), encoded[1200:1216]]
+    assert [piece for piece in pieces if len(piece) == 16 and piece in masked] == []
+
+
+def test_a_private_key_in_a_body_is_a_secret_of_its_request():
+    body = json.dumps({"account": {"private_key": pem()}}).encode()
+
+    assert list(secrets_in_body(body)) == [pem()]
+
+
+def test_the_lines_of_a_hostile_key_are_bounded():
+    hostile = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(f"line{number:08}" for number in range(5000))
+
+    masked = Secrets([hostile]).masked("line00000007 line00004000")
+
+    assert masked == "*** line00004000"

@@ -111,6 +111,8 @@ class RegisteredApps:
     async def of(self, organization_id: UUID, kind: str, method: AuthMethod, credentials: Mapping[str, str]) -> App:
         """The app to which the credentials' tokens were issued, with its newest secret; no other can renew them."""
         client_id = credentials.get(method.client_id)
+        if method.assertion is not None:
+            return app_in(method, credentials)
         if client_id is None:
             return await self.current(organization_id, kind)
         for app in (await self._own(organization_id, kind), self._platform.get(kind)):

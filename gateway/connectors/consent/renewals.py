@@ -36,6 +36,7 @@ from gateway.upstream.oauth_tokens.model import (
     credentials_of,
     gateway_error_of,
     is_renewable,
+    refused_proof,
     require_refresh_token,
     with_token_variables,
 )
@@ -111,11 +112,11 @@ class Renewals:
         match result:
             case TokenSet():
                 return await self._save(record, app, stale, claimed, result)
-            case TokenError(kind=TokenErrorKind.GRANT):
+            case TokenError(kind=TokenErrorKind.GRANT | TokenErrorKind.KEY):
                 return await self._mark_needs_reauth(claimed, result, self._method(record))
             case _:
                 await self._leases.release(claimed, is_lost=result.is_lost)
-                raise gateway_error_of(result, app)
+                raise gateway_error_of(self._method(record), result, app)
 
     def _method(self, record: ConnectorRecord) -> AuthMethod:
         return self._catalog.served(record.kind).spec.authentication[record.auth_method or ""]
@@ -174,9 +175,9 @@ class Renewals:
 
 def _reason(lease: RenewalLease, error: TokenError, method: AuthMethod) -> str:
     """Why the grant is invalid, and how to fix it."""
-    if method.grant_type == "client_credentials":
-        return f"the application refused the client credentials ({error}); PATCH credentials"
-    happened = f"the application refused the refresh token ({error})"
+    happened = refused_proof(method, error)
+    if method.grant_type is not None:
+        return f"{happened}; PATCH credentials"
     if lease.lost_since is not None:
         happened = (
             f"a renewal begun at {lease.lost_since:%Y-%m-%dT%H:%M:%SZ} was interrupted before its response was stored, "

@@ -10,7 +10,7 @@ from gateway.errors import BY_CODE, InvalidParams
 from gateway.foundation.hosts import host_matches
 from gateway.kinds import params as checks
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.kinds.authentication import AuthMethod
+from gateway.kinds.authentication import Assertion, AuthMethod
 from gateway.kinds.catalog import Kind
 from gateway.kinds.lint import operations as lint_operations
 from gateway.kinds.lint import sync as lint_sync
@@ -169,8 +169,9 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
     for name, method in by_oauth.items():
         if spec.oauth is None:
             yield ("authentication", name, "oauth"), "there are no OAuth endpoints; add `oauth`"
-        for field in (method.client_id, method.client_secret):
-            if method.grant_type and field not in method.required:
+        app = (method.client_id, method.client_secret) if method.grant_type == "client_credentials" else ()
+        for field in app:
+            if field not in method.required:
                 yield ("authentication", name, "credentials"), f"the grant needs {field} as a required credential"
     by_person = next((method for method in by_oauth.values() if method.grant_type is None), None)
     if spec.oauth and by_person:
@@ -178,6 +179,56 @@ def _authentication(kind: Kind) -> Iterator[PlacedError]:
         for name in spec.oauth.outputs:
             if name not in names:
                 yield ("oauth", "outputs", name), f"is neither a credential nor a variable; {did_you_mean(name, names)}"
+
+
+#: the claims that the gateway makes, or that members of `assertion` set, and the members of its header
+_CLAIMS = {"aud": "audience", "exp": "lifetime", "iat": "", "jti": "has_id", "scope": "scopes"}
+_HEADER = {"alg": "algorithm", "typ": ""}
+
+
+def _assertions(kind: Kind) -> Iterator[PlacedError]:
+    """What `jwt_bearer` signs and with what: only by that grant, with a secret credential that is never in a claim."""
+    for name, method in kind.spec.authentication.items():
+        place, assertion = ("authentication", name, "assertion"), method.assertion
+        if assertion is None:
+            if method.grant_type == "jwt_bearer":
+                yield place, "is missing: the grant jwt_bearer sends a signed JWT"
+            continue
+        if method.grant_type != "jwt_bearer" or not method.oauth:
+            yield place, "has no effect without `oauth: true` and `grant_type: jwt_bearer`"
+        if assertion.key not in method.required or assertion.key not in method.secrets:
+            hint = did_you_mean(assertion.key, method.credentials)
+            yield (*place, "key"), f"{assertion.key} is not among the required and secret credentials; {hint}"
+        reserved = [("claims", each, _CLAIMS) for each in assertion.claims]
+        reserved += [("header", each, _HEADER) for each in assertion.header]
+        for member, each, names in reserved:
+            if each in names:
+                instead = f"; it comes from `{names[each]}`" if names[each] else ""
+                yield (*place, member, each), f"is set by the gateway{instead}"
+        yield from _assertion_names(kind, method, assertion, place)
+
+
+def _assertion_names(
+    kind: Kind, method: AuthMethod, assertion: Assertion, place: tuple[str, ...]
+) -> Iterator[PlacedError]:
+    """The names in the texts of an assertion are known, and not secret."""
+    environment = kind.spec.environment
+    texts = {("claims", each): text for each, text in assertion.claims.items()}
+    texts |= {("header", each): text for each, text in assertion.header.items()}
+    for where, text in texts.items():
+        for name in assertion.names(text):
+            is_of_file = assertion.key_member is not None and name != assertion.key_member
+            if name in (*method.secrets, assertion.key_member):
+                yield (*place, *where), f"{name} is a secret: everybody who sees the JWT can read it"
+            elif name not in method.credentials and name not in environment and not is_of_file:
+                hint = did_you_mean(name, [*method.credentials, *environment])
+                yield (*place, *where), f"needs {{{name}}}, which is neither a credential nor a variable; {hint}"
+    outputs = kind.spec.oauth.outputs if kind.spec.oauth else {}
+    known = [name for name, each in environment.items() if (each.required or each.default) and name not in outputs]
+    for name in assertion.names(assertion.audience):
+        if name not in known:
+            hint = did_you_mean(name, known)
+            yield (*place, "audience"), f"needs {{{name}}}, which is no variable that every connector has; {hint}"
 
 
 def _credentials_used(method: AuthMethod) -> set[str]:
@@ -445,6 +496,7 @@ CHECKS: tuple[Callable[[Kind], Iterator[PlacedError]], ...] = (
     _entities,
     _health_check,
     _authentication,
+    _assertions,
     _schemes,
     _addresses,
     _variables,

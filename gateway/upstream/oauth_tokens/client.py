@@ -7,12 +7,15 @@ from yarl import URL
 
 from gateway.errors import GatewayError
 from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.oauth_tokens import messages
+from gateway.upstream.oauth_tokens.assertions import Signer
 from gateway.upstream.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet, require_refresh_token
+from gateway.upstream.private_keys import BadKey
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.session import UpstreamSession
@@ -43,21 +46,35 @@ class TokenClient:
         return await self._tokens(request)
 
     async def renew(self, app: App, credentials: Mapping[str, str], method: AuthMethod) -> TokenSet | TokenError:
-        """New tokens for the refresh token, or for the app's own credentials if the method grants them so.
+        """New tokens for the refresh token, for the app's own credentials, or for a JWT that the private key signs.
 
         Raises ReauthorizationRequired if there is no refresh token.
         """
         oauth = self.spec.oauth_endpoints
+        address = self._address(oauth.token_url)
         if method.grant_type == "client_credentials":
-            address = self._address(oauth.token_url)
             result = await self._tokens(messages.client_request(oauth, address, app, self.environment))
-            # With client credentials the app is the grant: a refusal is permanent.
-            if isinstance(result, TokenError) and result.kind is TokenErrorKind.APP:
-                return replace(result, kind=TokenErrorKind.GRANT)
-            return result
-        refresh_token = require_refresh_token(credentials)
-        request = messages.refresh_request(oauth, self._address(oauth.token_url), app, refresh_token)
-        return await self._tokens(request)
+        elif method.grant_type == "jwt_bearer":
+            result = await self._exchanged(app, address, credentials, method)
+        else:
+            refresh_token = require_refresh_token(credentials)
+            return await self._tokens(messages.refresh_request(oauth, address, app, refresh_token))
+        # Without a person's consent the app is the grant: a refusal is permanent.
+        if isinstance(result, TokenError) and result.kind is TokenErrorKind.APP:
+            return replace(result, kind=TokenErrorKind.GRANT)
+        return result
+
+    async def _exchanged(
+        self, app: App, address: URL, credentials: Mapping[str, str], method: AuthMethod
+    ) -> TokenSet | TokenError:
+        """Tokens for a new assertion. It is sent to the kind's token URL, whatever URL a key file names."""
+        signer = Signer(spec=self.spec, method=method, credentials=credentials, environment=self.environment)
+        try:
+            assertion = await in_thread(signer.signed, CLOCK.now())
+        except BadKey as bad:
+            return messages.unsigned(str(bad))
+        request = messages.assertion_request(self.spec.oauth_endpoints, address, app, method, assertion)
+        return await self._tokens(request, has_times=True)
 
     async def revoke(self, app: App | None, credentials: Mapping[str, str]) -> bool:
         """Revoke the grant at the application; returns whether the application confirmed it."""
@@ -79,7 +96,8 @@ class TokenClient:
     def _session(self, failure: Failure) -> UpstreamSession:
         return self.upstreams.session(self.spec, self.environment, _NO_CREDENTIALS, self.scope, failure=failure)
 
-    async def _tokens(self, request: UpstreamRequest) -> TokenSet | TokenError:
+    async def _tokens(self, request: UpstreamRequest, *, has_times: bool = False) -> TokenSet | TokenError:
+        """The tokens in the response; `has_times` says that the request has times of the gateway's clock."""
         session = self._session(_BY_STATUS)
         # The clock is read before sending: a token may expire later than computed, never earlier.
         sent_at = CLOCK.now()
@@ -87,4 +105,7 @@ class TokenClient:
             exchange = await session.exchange(request, timeout=_TIMEOUT)
         except GatewayError as error:
             return messages.unanswered(error)
-        return messages.read_tokens(self.spec, exchange.response, sent_at)
+        result = messages.read_tokens(self.spec, exchange.response, sent_at)
+        if has_times and isinstance(result, TokenError):
+            return messages.of_clock(result, exchange.response.headers, sent_at)
+        return result

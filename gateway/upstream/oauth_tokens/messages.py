@@ -5,8 +5,9 @@ authlib implements the protocol; the spec has an application's deviations (`OAut
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -20,13 +21,14 @@ from yarl import URL
 from gateway.contract.kinds import Effect
 from gateway.errors import (
     GatewayError,
+    ReauthorizationRequired,
     UpstreamError,
     UpstreamInvalidResponse,
     UpstreamRateLimited,
     UpstreamTimeout,
 )
 from gateway.foundation import payloads
-from gateway.kinds.authentication import OAuthEndpoints
+from gateway.kinds.authentication import AuthMethod, OAuthEndpoints
 from gateway.kinds.members import JsonPath, value_at
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.oauth_tokens.model import SKEW, App, TokenError, TokenErrorKind, TokenSet
@@ -39,8 +41,12 @@ _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 _STYLES = {"basic": "client_secret_basic", "body": "client_secret_post"}
 #: RFC 6749 §5.2: errors that refuse the app itself rather than its grant
 _APP_CODES = frozenset({"invalid_client", "unauthorized_client"})
-#: members of requests that are secrets (RFC 6749 §2.3.1, §4.1.3, §6; RFC 7636 §4.5; RFC 7009 §2.1)
-_SECRET_MEMBERS = frozenset({"client_secret", "code", "code_verifier", "refresh_token", "token"})
+#: members of requests that are secrets (RFC 6749 §2.3.1, §4.1.3, §6; RFC 7636 §4.5; RFC 7009 §2.1; RFC 7523 §2.1)
+_SECRET_MEMBERS = frozenset({"assertion", "client_secret", "code", "code_verifier", "refresh_token", "token"})
+#: the grant of a signed JWT (RFC 7523 §2.1)
+_JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+#: seconds that the clocks of both sides may differ before a refused assertion is taken for the clock's fault
+_CLOCK_DIFFERENCE = 30
 #: seconds; a token with a longer `expires_in` counts as one that never expires
 _LONGEST_LIFE = 10 * 365 * 86400
 #: characters of an application's message that an error repeats
@@ -146,6 +152,44 @@ def client_request(oauth: OAuthEndpoints, address: URL, app: App, environment: M
     return _request(oauth, "POST", address=address, app=app, form=form, effect=Effect.IDEMPOTENT)
 
 
+def assertion_request(
+    oauth: OAuthEndpoints, address: URL, app: App, method: AuthMethod, assertion: str
+) -> UpstreamRequest:
+    """A signed JWT for a token (RFC 7523 §2.1); the app adds its own proof only if the method has a secret for it.
+
+    A repeated request does no harm, unless the application accepts each JWT once.
+    """
+    form = prepare_token_request(_JWT_BEARER, assertion=assertion)
+    is_once = method.assertion is not None and method.assertion.has_id
+    return _request(
+        oauth,
+        "POST",
+        address=address,
+        app=app if method.client_secret in method.credentials else None,
+        form=form,
+        effect=Effect.WRITE if is_once else Effect.IDEMPOTENT,
+    )
+
+
+def unsigned(reason: str) -> TokenError:
+    """The private key in the credentials cannot sign."""
+    return TokenError(code="invalid_key", description=reason, kind=TokenErrorKind.KEY, error=ReauthorizationRequired)
+
+
+def of_clock(error: TokenError, headers: Mapping[str, str], sent_at: datetime) -> TokenError:
+    """A refused assertion as a passing error if the clocks of both sides differ: its times may be what was refused."""
+    try:
+        ahead = round((sent_at - parsedate_to_datetime(headers["date"])).total_seconds())
+    except (KeyError, TypeError, ValueError):
+        return error
+    if error.kind is not TokenErrorKind.GRANT or abs(ahead) <= _CLOCK_DIFFERENCE:
+        return error
+    side = "ahead of" if ahead > 0 else "behind"
+    clock = f"the clock of the gateway (of its PostgreSQL) is {abs(ahead)} s {side} the application's: correct it"
+    text = f"{error.description.rstrip('.')}; {clock}" if error.description else clock
+    return replace(error, kind=TokenErrorKind.TRANSIENT, description=text)
+
+
 def revoke_request(
     oauth: OAuthEndpoints, address: URL, app: App | None, credentials: Mapping[str, str]
 ) -> UpstreamRequest | None:
@@ -183,16 +227,18 @@ def _request(
     oauth: OAuthEndpoints,
     method: str,
     address: URL,
-    app: App,
+    app: App | None,
     form: str,
     effect: Effect,
     operation: str = "oauth.token",
 ) -> UpstreamRequest:
-    """A form with the app's proof (RFC 6749 §2.3.1), written as JSON if the application reads no forms."""
-    secret = app.client_secret.get_secret_value()
-    # An app without a secret is a public client: it only names itself.
-    proof = ClientAuth(app.client_id, secret, _STYLES[oauth.client_authentication] if secret else "none")
-    _, headers, form = proof.prepare(method, "", {}, form)
+    """A form with the app's proof (RFC 6749 §2.3.1), if any, written as JSON if the application reads no forms."""
+    secret, headers = "", dict[str, str]()
+    if app is not None and app.client_id:
+        secret = app.client_secret.get_secret_value()
+        # An app without a secret is a public client: it only names itself.
+        proof = ClientAuth(app.client_id, secret, _STYLES[oauth.client_authentication] if secret else "none")
+        _, headers, form = proof.prepare(method, "", {}, form)
     if oauth.encoding == "json":
         content_type, body = _JSON, msgspec.json.encode(dict(parse_qsl(form, keep_blank_values=True)))
     else:

@@ -46,6 +46,8 @@ class TokenErrorKind(StrEnum):
     GRANT = "grant"
     #: the app's id or secret is refused (`invalid_client`)
     APP = "app"
+    #: the private key in the credentials cannot sign; nothing was sent
+    KEY = "key"
     #: the error says nothing about the grant, which stays valid
     TRANSIENT = "moment"
 
@@ -79,16 +81,16 @@ def credentials_of(
     They contain the app's id, and the secret of an organization's own app, because its tokens outlive the
     organization's override. The platform's secret stays in the settings.
     """
-    made_by = {method.client_id: app.client_id}
+    made_by = {method.client_id: app.client_id} if app.client_id else {}
     if app.is_own and app.client_secret.get_secret_value():
         made_by[method.client_secret] = app.client_secret.get_secret_value()
     return {**(old or {}), **tokens.credentials, **made_by}
 
 
 def app_in(method: AuthMethod, credentials: Mapping[str, str]) -> App:
-    """The app that the credentials name; raises InvalidCredentials if they name none."""
-    client_id = credentials.get(method.client_id)
-    if not client_id:
+    """The app that the credentials name; raises InvalidCredentials if they name none, but an assertion needs none."""
+    client_id = credentials.get(method.client_id, "")
+    if not client_id and method.assertion is None:
         message = f"{method.client_id} is missing: only the OAuth app that an access token was issued to can renew it"
         fault = FieldError(f"/credentials/{method.client_id}", method.client_id, "required", message)
         raise InvalidCredentials(message, faults=[fault])
@@ -114,10 +116,19 @@ def missing_token_variables(spec: ConnectorSpec, environment: Mapping[str, str])
     return [name for name in outputs if name in spec.environment and name not in environment]
 
 
-def gateway_error_of(token_error: TokenError, app: App) -> GatewayError:
+def refused_proof(method: AuthMethod, token_error: TokenError) -> str:
+    """What the application, or the gateway itself, has refused permanently, and why."""
+    if token_error.kind is TokenErrorKind.KEY:
+        return f"the private key cannot be used: {token_error.description}"
+    proofs = {"client_credentials": "the client credentials", "jwt_bearer": "the JWT that the private key signed"}
+    return f"the application refused {proofs.get(method.grant_type or '', 'the refresh token')} ({token_error})"
+
+
+def gateway_error_of(method: AuthMethod, token_error: TokenError, app: App) -> GatewayError:
     """The error that callers of a connector get."""
-    if token_error.kind is TokenErrorKind.GRANT:
-        return ReauthorizationRequired(f"the application refused the refresh token ({token_error}); authorize again")
+    if token_error.kind in (TokenErrorKind.GRANT, TokenErrorKind.KEY):
+        step = "authorize again" if method.grant_type is None else "give new credentials"
+        return ReauthorizationRequired(f"{refused_proof(method, token_error)}; {step}")
     if token_error.kind is TokenErrorKind.APP:
         return ConnectorNotReady(
             f"the application refuses the OAuth app {app.client_id} ({token_error}): "
@@ -127,7 +138,9 @@ def gateway_error_of(token_error: TokenError, app: App) -> GatewayError:
 
 
 def is_renewable(method: AuthMethod, credentials: Mapping[str, str]) -> bool:
-    """Whether tokens can be renewed without the user: by a refresh token or by client credentials."""
+    """Whether tokens can be renewed without the user: by a refresh token, client credentials or a private key."""
+    if method.assertion is not None:
+        return bool(credentials.get(method.assertion.key))
     if method.grant_type == "client_credentials":
         return bool(credentials.get(method.client_id) and credentials.get(method.client_secret))
     return bool(credentials.get("refresh_token"))

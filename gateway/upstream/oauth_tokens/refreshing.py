@@ -101,7 +101,7 @@ class RefreshingAuthorizer:
         client = TokenClient(self._spec, self.environment, self._upstreams, self._scope)
         tokens = await client.renew(app, self.credentials, self._method)
         if isinstance(tokens, TokenError):
-            raise gateway_error_of(tokens, app)
+            raise gateway_error_of(self._method, tokens, app)
         self.environment = with_token_variables(
             self._spec, self.environment, tokens, self._upstreams.overrides.get(self._spec.kind)
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
-from gateway.kinds.command_line import example_call
+from gateway.kinds.command_line import credential_word, example_call
 from gateway.kinds.describe import kind_view
 from gateway.kinds.param_rows import param_rows, type_name
 from gateway.upstream.download import ACTION as DOWNLOAD
@@ -38,7 +38,9 @@ def _connect_samples(view: Mapping[str, Any]) -> list[tuple[str, str]]:
     body = {"workspace_name": "acme", "connector_type": kind, "name": name, "credentials": credentials}
     body |= {"environment": environment} if environment else {}
     words = [word for each in environment.items() for word in ("--env", "=".join(each))]
-    words += [word for each in credentials.items() for word in ("--credential", "=".join(each))]
+    words += [
+        word for each in credentials for word in ("--credential", credential_word(each, keyed[0]["fields"][each]))
+    ]
     arguments = f'"{kind}", {credentials | environment}, name="{name}"'
     return [
         ("curl", _curl('"$GATEWAY_URL/api/v1/integrations/connectors"', body)),

@@ -43,6 +43,7 @@ def _method(
     if not by_consent:
         fields += [
             _field(each, field.description, values, errors, required=field.required, secret=field.secret)
+            | {"is_text": method.assertion is not None and each == method.assertion.key}
             for each, field in method.credentials.items()
         ]
     return {
@@ -81,6 +82,7 @@ def _field(
         "error": errors.get(name),
         "example": "",
         "suffix": "",
+        "is_text": False,
     }
 
 

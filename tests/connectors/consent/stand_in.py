@@ -46,16 +46,16 @@ class StandIn:
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
     _limits: list[int] = field(default_factory=list)
-    _said: list[tuple[int, str]] = field(default_factory=list)
+    _said: list[tuple[int, str, dict[str, str]]] = field(default_factory=list)
     _acting: list[asyncio.Future[web.Response]] = field(default_factory=list)
     _count: int = 0
 
     def __post_init__(self) -> None:
         self.open.set()
 
-    def say(self, status: int, body: object) -> None:
+    def say(self, status: int, body: object, **headers: str) -> None:
         """Answer the next token request so; text is sent as it is."""
-        self._said.append((status, body if isinstance(body, str) else json.dumps(body)))
+        self._said.append((status, body if isinstance(body, str) else json.dumps(body), headers))
 
     def limit(self, retry_after: int) -> None:
         """Answer the next token request with 429."""
@@ -103,8 +103,8 @@ class StandIn:
             headers = {"Retry-After": str(self._limits.pop())}
             return web.json_response({"error": "slow_down"}, status=429, headers=headers)
         if self._said:
-            status, text = self._said.pop(0)
-            return web.Response(status=status, text=text, content_type="application/json")
+            status, text, headers = self._said.pop(0)
+            return web.Response(status=status, text=text, content_type="application/json", headers=headers)
         if self._app(seen) != (self.client_id, self.client_secret):
             return web.json_response({"error": "invalid_client"}, status=401)
         refused = self._refused(seen.members)

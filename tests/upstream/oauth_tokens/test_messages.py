@@ -7,10 +7,13 @@ import pytest
 from pydantic import SecretStr
 from yarl import URL
 
+from gateway.contract.kinds import Effect
+from gateway.kinds.authentication import Assertion, AuthMethod
 from gateway.kinds.catalog import Catalog
 from gateway.upstream.oauth_tokens.messages import (
     Code,
     ConsentParams,
+    assertion_request,
     client_request,
     code_request,
     consent_url,
@@ -211,3 +214,30 @@ def _members(content_type: str, body: bytes | None) -> dict[str, str]:
     if "json" in content_type:
         return dict(msgspec.json.decode(body))
     return {name: values[0] for name, values in parse_qs(body.decode(), strict_parsing=True).items()}
+
+
+def _signed_method(**credentials: str) -> AuthMethod:
+    fields = {name: {"description": name} for name in ("key", *credentials)}
+    return AuthMethod.model_validate(
+        {"title": "Key", "scheme": "bearer", "credentials": fields, "assertion": {"key": "key"}}
+    )
+
+
+def test_an_assertion_is_sent_alone_unless_the_method_has_an_app(catalog: Catalog) -> None:
+    oauth, address = catalog.kind("google-analytics-data-api").spec.oauth_endpoints, URL("https://a.example/token")
+    grant = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer", "assertion": "head.claims.signature"}
+
+    alone = assertion_request(oauth, address, APP, _signed_method(), grant["assertion"])
+    with_app = assertion_request(oauth, address, APP, _signed_method(client_secret="s"), grant["assertion"])
+
+    assert _members("form", alone.body) == grant
+    assert _members("form", with_app.body) == {**grant, "client_id": "app/1", "client_secret": "s&cret"}
+    assert "head.claims.signature" in alone.secrets
+
+
+@pytest.mark.parametrize(("has_id", "effect"), [(False, Effect.IDEMPOTENT), (True, Effect.WRITE)])
+def test_an_assertion_that_is_accepted_once_is_not_sent_again(catalog: Catalog, has_id: bool, effect: Effect) -> None:
+    oauth, method = catalog.kind("google-analytics-data-api").spec.oauth_endpoints, _signed_method()
+    method = method.model_copy(update={"assertion": Assertion(key="key", has_id=has_id)})
+
+    assert assertion_request(oauth, URL("https://a.example/token"), APP, method, "a.b.c").effect is effect

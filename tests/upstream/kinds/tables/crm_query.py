@@ -7,6 +7,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
+from tests.harness.signing_keys import pem
 from tests.upstream.kinds.cases import Answer, Call, Cases, Failure, Pages, Refused
 
 INSTANCE = "https://acme.my.salesforce.com"
@@ -254,13 +255,14 @@ PAGES = [
         [f"{API}/query?q=SELECT%20Id%20FROM%20Asset", NEXT_PAGE],
     )
 ]
+SIGNED = {"client_id": "app", "username": "agent@acme.example", "private_key": pem(), "access_token": "signed"}
 CASES = Cases(
     "crm-query",
     INSTANCE,
     CALLS,
     REFUSED,
     FAILURES,
-    authorizations=[(CREDENTIALS, "Bearer bearing")],
+    authorizations=[(CREDENTIALS, "Bearer bearing"), (SIGNED, "Bearer signed")],
     check=(f"{API}/sobjects", {"sobjects": []}),
     pages=PAGES,
     answers=ANSWERS,

@@ -7,6 +7,7 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
+from tests.harness.signing_keys import key_file
 from tests.upstream.kinds.cases import Answer, BadCredentials, Call, Cases, Failure, Pages, Refused
 
 PROPERTY = {"property_id": "123"}
@@ -104,9 +105,12 @@ CASES = Cases(
     CALLS,
     REFUSED,
     FAILURES,
-    authorizations=[(TOKENS, "Bearer t")],
+    authorizations=[(TOKENS, "Bearer t"), ({"credentials_json": key_file(), "access_token": "s"}, "Bearer s")],
     check=("/v1beta/properties/0/metadata", {"name": "properties/0/metadata"}),
     pages=PAGES,
     answers=ANSWERS,
-    bad_credentials=[BadCredentials({"access_token": "t"}, "refresh_token")],
+    bad_credentials=[
+        BadCredentials({"access_token": "t"}, "refresh_token"),
+        BadCredentials({"credentials_json": "key.json"}, "credentials_json"),
+    ],
 )
