@@ -19,9 +19,13 @@ from joserfc.jwk import RSAKey
 ACCOUNT = "reports@acme.iam.gserviceaccount.com"
 
 
-@cache
 def rsa_key(number: int = 1, bits: int = 2048) -> rsa.RSAPrivateKey:
     """The key with a number."""
+    return _made(number, bits)
+
+
+@cache
+def _made(number: int, bits: int) -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(65537, bits)
 
 
@@ -56,5 +60,5 @@ def claims_in(assertion: str, number: int = 1, algorithm: str = "RS256") -> dict
 
 
 def parts_of(key: str) -> list[str]:
-    """The lines of a private key as PEM, without the first and the last."""
-    return key.strip().splitlines()[1:-1]
+    """The lines with the content of a private key as PEM."""
+    return [line for line in key.strip().splitlines()[1:-1] if len(line) > 8 and ":" not in line]

@@ -47,7 +47,7 @@ async def test_a_jwt_that_a_registered_key_has_signed_gets_a_token_that_the_appl
 
     status, tokens = await token(catalog, http, kind, signed(catalog, kind, credentials))
 
-    assert (status, "refresh_token" in tokens) == (200, False)
+    assert (status, "refresh_token" in tokens) == (200, False), tokens
     await connect(kind, token=tokens["access_token"]).check()
 
 

@@ -77,8 +77,10 @@ class Signer:
         return claims
 
     def _values(self, key: PrivateKey) -> Mapping[str, str]:
-        """The values by name: a key file cannot replace a credential or a variable."""
-        return {**key.members, **self.environment, **self.credentials}
+        """The values by name: a key file gives no credential or variable, also none that the connector lacks."""
+        own = {*self.method.credentials, *self.spec.environment}
+        of_file = {name: value for name, value in key.members.items() if name not in own}
+        return {**of_file, **self.environment, **self.credentials}
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:

@@ -53,17 +53,17 @@ def test_salesforces_names_the_app_the_user_and_the_login_host(catalog: Catalog)
 
 
 def test_a_key_file_names_neither_the_audience_nor_a_credential(catalog: Catalog) -> None:
-    members = {
-        "token_uri": "https://evil.example/token",
-        "aud": "https://evil.example",
-        "subject": "mallory@evil.example",
-    }
-    claims = {"iss": "{client_email}", "sub": "{subject}"}
-    credentials = {"credentials_json": key_file(**members), "subject": "ada@acme.example"}
+    evil = {"token_uri": "https://evil.example/token", "aud": "https://evil.example", "access_token": "mallory"}
+    claims = {"iss": "{client_email}", "sub": "{access_token}"}
+    file = {"credentials_json": key_file(**evil)}
 
-    signed = claims_in(signer(catalog, GOOGLE, credentials, claims=claims).signed(NOW))
+    without, given = [
+        claims_in(signer(catalog, GOOGLE, credentials, claims=claims).signed(NOW))
+        for credentials in (file, {**file, "access_token": "ada"})
+    ]
 
-    assert (signed["aud"], signed["sub"]) == ("https://oauth2.googleapis.com/token", "ada@acme.example")
+    assert {without["aud"], given["aud"]} == {"https://oauth2.googleapis.com/token"}
+    assert (without.get("sub"), given["sub"]) == (None, "ada")
 
 
 def test_what_has_no_value_is_left_out_unless_the_key_file_must_have_it(catalog: Catalog) -> None:
@@ -113,7 +113,7 @@ def _elliptic() -> str:
         (_elliptic, "is not an RSA key: RS256 signs with RSA"),
         (lambda: pem(bits=1024), "has 1024 bits: give an RSA key of 2048 to 8192 bits"),
         (_damaged, "is damaged: its parts do not belong together"),
-        (lambda: pem()[:400] + "\n-----END PRIVATE KEY-----", "is damaged: its PEM holds no private key"),
+        (lambda: "\n".join([*pem().splitlines()[:6], "-----END PRIVATE KEY-----"]), "is damaged: its PEM holds no private key"),
     ],
     ids=["elliptic curve", "short", "false parts", "cut off"],
 )
