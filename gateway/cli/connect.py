@@ -229,9 +229,7 @@ def _asked(name: str, field: dict[str, Any]) -> str:
     """The value that the user enters; of a file, which has line breaks, its path."""
     prompt = f"{name} ({field['description']})"
     if is_key_file(field):
-        path: str = click.prompt(
-            f"path of the file with {prompt}", type=click.Path(exists=True, dir_okay=False), err=True
-        )
+        path = click.prompt(f"path of the file with {prompt}", type=click.Path(exists=True, dir_okay=False), err=True)
         return value_or_file(f"@{path}")
     value: str = click.prompt(prompt, hide_input=bool(field.get("secret")), err=True)
     return value

@@ -55,26 +55,20 @@ async def test_a_jwt_that_a_registered_key_has_signed_gets_a_token_that_the_appl
 async def test_a_program_without_a_server_connects_with_a_key(origin, http, kind, issuer, credentials):
     await register(http, kind, issuer)
 
-    async with connect_in_process(kind, credentials, upstream=f"{origin}_kinds/{kind}") as connector:
+    async with connect_in_process(kind, credentials, upstream=f"{origin}/_kinds/{kind}") as connector:
         await connector.check()
 
 
-def changed(claims=None, number=1, algorithm="RS256"):
-    """An assertion of Google's with other claims, or signed otherwise."""
+def changed(claims=None, number=1, algorithm="RS256", **times):
+    """An assertion of Google's with other claims, with times some seconds from now, or signed otherwise."""
 
     def assertion(catalog):
         original = claims_in(signed(catalog, "google-analytics-data-api", GOOGLE))
-        key = RSAKey.import_key(pem(number))
-        return jwt.encode({"alg": algorithm}, {**original, **(claims or {})}, key, algorithms=[algorithm])
+        now, key = datetime.now(UTC), RSAKey.import_key(pem(number))
+        moments = {name: int((now + timedelta(seconds=seconds)).timestamp()) for name, seconds in times.items()}
+        return jwt.encode({"alg": algorithm}, {**original, **(claims or {}), **moments}, key, algorithms=[algorithm])
 
     return assertion
-
-
-HOUR_AGO, SOON = -3600, 7200
-
-
-def at(seconds):
-    return int((datetime.now(UTC) + timedelta(seconds=seconds)).timestamp())
 
 
 @pytest.mark.parametrize(
@@ -84,9 +78,9 @@ def at(seconds):
         (changed(algorithm="RS512"), "Invalid JWT Signature."),
         (changed({"aud": "https://evil.example/token"}), "the audience is not this server"),
         (changed({"iss": "nobody"}), "no key is registered for nobody"),
-        (changed({"iat": at(-7200), "exp": at(-3700)}), "check iat and exp"),
-        (changed({"iat": at(600), "exp": at(1200)}), "check iat and exp"),
-        (changed({"exp": at(7200)}), "short-lived (60 minutes)"),
+        (changed(iat=-7200, exp=-3700), "check iat and exp"),
+        (changed(iat=600, exp=1200), "check iat and exp"),
+        (changed(exp=7200), "short-lived (60 minutes)"),
         (changed({"exp": "tomorrow"}), "iat and exp must be numbers"),
         (lambda catalog: "not.a.jwt", "no signed JWT with an issuer"),
         (lambda catalog: "", "no signed JWT with an issuer"),
@@ -107,7 +101,7 @@ async def test_a_revoked_key_gets_no_more_tokens(catalog, origin, http):
     await (await http.delete(f"/_sandbox/keys/{kind}/{ACCOUNT}")).release()
 
     with pytest.raises(ReauthorizationRequired, match="no key is registered"):
-        async with connect_in_process(kind, GOOGLE, upstream=f"{origin}_kinds/{kind}") as connector:
+        async with connect_in_process(kind, GOOGLE, upstream=f"{origin}/_kinds/{kind}") as connector:
             await connector.check()
 
 

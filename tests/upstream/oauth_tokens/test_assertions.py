@@ -113,7 +113,10 @@ def _elliptic() -> str:
         (_elliptic, "is not an RSA key: RS256 signs with RSA"),
         (lambda: pem(bits=1024), "has 1024 bits: give an RSA key of 2048 to 8192 bits"),
         (_damaged, "is damaged: its parts do not belong together"),
-        (lambda: "\n".join([*pem().splitlines()[:6], "-----END PRIVATE KEY-----"]), "is damaged: its PEM holds no private key"),
+        (
+            lambda: "\n".join([*pem().splitlines()[:6], "-----END PRIVATE KEY-----"]),
+            "is damaged: its PEM holds no private key",
+        ),
     ],
     ids=["elliptic curve", "short", "false parts", "cut off"],
 )
