@@ -230,6 +230,6 @@ def _asked(name: str, field: dict[str, Any]) -> str:
     prompt = f"{name} ({field['description']})"
     if is_key_file(field):
         path = click.prompt(f"path of the file with {prompt}", type=click.Path(exists=True, dir_okay=False), err=True)
-        return value_or_file(f"@{path}")
+        return value_or_file(f"@{os.fsdecode(path)}")
     value: str = click.prompt(prompt, hide_input=bool(field.get("secret")), err=True)
     return value
