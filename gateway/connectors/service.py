@@ -40,7 +40,7 @@ from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.sunsets import described_sunset
 from gateway.upstream.auth import Authorizer, StaticAuthorizer, bad_key, checked_credentials, headers_for, shown_name
-from gateway.upstream.oauth_tokens.assertions import Signer
+from gateway.upstream.oauth_tokens.assertions import AssertionSigner
 from gateway.upstream.oauth_tokens.model import App
 from gateway.upstream.oauth_tokens.refreshing import RefreshingAuthorizer
 from gateway.upstream.private_keys import BadKey
@@ -334,7 +334,9 @@ async def _require_signing_key(verified: VerifiedCredentials) -> None:
     method, kind = verified.authentication, verified.kind
     if method.assertion is None:
         return
-    signer = Signer(spec=kind.spec, method=method, credentials=verified.credentials, environment=verified.environment)
+    signer = AssertionSigner(
+        spec=kind.spec, method=method, credentials=verified.credentials, environment=verified.environment
+    )
     try:
         await in_thread(signer.signed, CLOCK.now())
     except BadKey as bad:

@@ -10,7 +10,7 @@ from yarl import URL
 
 from gateway.errors import ReauthorizationRequired
 from gateway.in_process.connect import connect as connect_in_process
-from gateway.upstream.oauth_tokens.assertions import Signer
+from gateway.upstream.oauth_tokens.assertions import AssertionSigner
 from tests.harness.signing_keys import ACCOUNT, claims_in, key_file, pem, public_pem
 
 JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -28,7 +28,7 @@ def signed(catalog, kind, credentials, at=None):
     spec = catalog.kind(kind).spec
     method = next(each for each in spec.authentication.values() if each.assertion)
     environment = {"login_host": "login.salesforce.com"}
-    signer = Signer(spec=spec, method=method, credentials=credentials, environment=environment)
+    signer = AssertionSigner(spec=spec, method=method, credentials=credentials, environment=environment)
     return signer.signed(at or datetime.now(UTC))
 
 

@@ -25,7 +25,7 @@ _MIN_BITS, _MAX_BITS = 2048, 8192
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signer:
+class AssertionSigner:
     """What an assertion is made of, for `in_thread`: signing is a computation."""
 
     spec: ConnectorSpec

@@ -13,7 +13,7 @@ from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.auth import StaticAuthorizer
 from gateway.upstream.oauth_tokens import messages
-from gateway.upstream.oauth_tokens.assertions import Signer
+from gateway.upstream.oauth_tokens.assertions import AssertionSigner
 from gateway.upstream.oauth_tokens.model import App, TokenError, TokenErrorKind, TokenSet, require_refresh_token
 from gateway.upstream.private_keys import BadKey
 from gateway.upstream.rate_limits import RateScope
@@ -68,7 +68,7 @@ class TokenClient:
         self, app: App, address: URL, credentials: Mapping[str, str], method: AuthMethod
     ) -> TokenSet | TokenError:
         """Tokens for a new assertion. It is sent to the kind's token URL, whatever URL a key file names."""
-        signer = Signer(spec=self.spec, method=method, credentials=credentials, environment=self.environment)
+        signer = AssertionSigner(spec=self.spec, method=method, credentials=credentials, environment=self.environment)
         try:
             assertion = await in_thread(signer.signed, CLOCK.now())
         except BadKey as bad:

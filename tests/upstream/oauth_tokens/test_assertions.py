@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from joserfc import jws
 
 from gateway.kinds.catalog import Catalog
-from gateway.upstream.oauth_tokens.assertions import Signer
+from gateway.upstream.oauth_tokens.assertions import AssertionSigner
 from gateway.upstream.private_keys import BadKey
 from tests.harness.signing_keys import ACCOUNT, claims_in, key_file, parts_of, pem, rsa_key
 
@@ -19,12 +19,12 @@ ISSUED = int(NOW.timestamp())
 HERE = {"client_id": "app-1", "username": "agent@acme.example", "private_key": pem()}
 
 
-def signer(catalog: Catalog, method: tuple[str, str], credentials, environment=None, **changes) -> Signer:
+def signer(catalog: Catalog, method: tuple[str, str], credentials, environment=None, **changes) -> AssertionSigner:
     spec = catalog.kind(method[0]).spec
     declared = spec.authentication[method[1]]
     assertion = declared.assertion.model_copy(update=changes)
     declared = declared.model_copy(update={"assertion": assertion})
-    return Signer(spec=spec, method=declared, credentials=credentials, environment=environment or {})
+    return AssertionSigner(spec=spec, method=declared, credentials=credentials, environment=environment or {})
 
 
 def test_googles_names_the_account_the_scope_and_the_token_url(catalog: Catalog) -> None:
