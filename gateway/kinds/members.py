@@ -78,10 +78,13 @@ JsonPath = Annotated[
     BeforeValidator(_members),
     WithJsonSchema({"type": "string", "minLength": 1, "description": "a.b.c, or $ for the whole response"}),
 ]
-#: in the path of `records`: each item of a list or each member of an object, whose lists are one list then
+#: in a path: each item of a list or each member of an object; in that of `records` their lists are one list then
 EVERY = "*"
+#: at the end of a path: the number of items of a list
+COUNT = "#"
 #: the source of a member of Meta: a JsonPath, `@.a.b` beside the list of records, `$header.name` for a header, or
-#: `$link.rel` for the Link header (RFC 8288), with a third member for an attribute of the link
+#: `$link.rel` for the Link header (RFC 8288), with a third member for an attribute of the link; `a.*.b` is the list of
+#: the values in all items, `a.#` the number of items
 MetaPath = Annotated[
     tuple[str, ...],
     BeforeValidator(_members),
@@ -102,10 +105,17 @@ RequestLine = Annotated[str, AfterValidator(_request), WithJsonSchema({"type": "
 def value_at(document: Any, path: JsonPath) -> Any:
     """The value at a place of a parsed document; None where there is none.
 
-    Positions of lists are written as numbers, and `rel=next` is the first item whose member `rel` is `next`.
+    Positions of lists are written as numbers, and `rel=next` is the first item whose member `rel` is `next`. `*` makes
+    a list of what is below each item, and `#` counts the items.
     """
-    for member in path:
-        if isinstance(document, list) and "=" in member:
+    for place, member in enumerate(path):
+        if member == EVERY:
+            items = document.values() if isinstance(document, dict) else document
+            below = path[place + 1 :]
+            return [value_at(each, below) for each in items] if isinstance(document, list | dict) else None
+        if member == COUNT:
+            document = len(document) if isinstance(document, list) else None
+        elif isinstance(document, list) and "=" in member:
             name, _, wanted = member.partition("=")
             document = next((each for each in document if isinstance(each, dict) and each.get(name) == wanted), None)
         elif isinstance(document, list):

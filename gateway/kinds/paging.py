@@ -27,13 +27,15 @@ class Incomplete(Model):
     meta: str
     #: the path of that member in the response
     path: JsonPath
-    #: the members that the value has if the list is incomplete; without it the value is then true
-    when: dict[str, Any] | None = None
+    #: the value if the list is incomplete, or the members that it then has; without it the value is then true
+    when: dict[str, Any] | int | str | None = None
 
     def applies(self, value: Any) -> bool:
         """Whether the value of the member says that the list is incomplete."""
         if self.when is None:
             return value in (True, "true")
+        if not isinstance(self.when, dict):
+            return bool(value == self.when)
         return isinstance(value, dict) and value.items() >= self.when.items()
 
 
@@ -105,6 +107,9 @@ class Paging(Model):
     url_param: str | None = None
     #: the params that requests for further pages repeat, by default all; defaults of the others are not sent with them
     repeat_params: tuple[str, ...] | None = None
+    #: the params of requests for further pages, and the members of Meta that they carry there because only the first
+    #: response has them; Meta then has them on every page
+    carried: dict[str, str] = Field(default_factory=dict)
     #: the members of Meta and their paths in the response
     meta: dict[str, MetaPath] = Field(default_factory=dict)
     #: how a response reports that the list has more records than the application returns
@@ -126,7 +131,7 @@ class Paging(Model):
 
     @property
     def request_params(self) -> tuple[str, ...]:
-        return tuple(name for name in (self.param, self.size, *self.last_fields) if name)
+        return tuple(name for name in (self.param, self.size, *self.last_fields, *self.carried) if name)
 
     @cached_property
     def is_counted(self) -> bool:

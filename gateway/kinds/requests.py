@@ -127,6 +127,15 @@ class CopyUpdate(Model):
     resync: bool = False
 
 
+class Columns(Model):
+    """Where the names of columns are, if the rows of a response are lists of values."""
+
+    #: the path of the list of names in the response, such as `meta.columns.*.name`
+    names: JsonPath
+    #: the param by which requests for further pages know the names, if only the first response has them; it is not sent
+    param: str | None = None
+
+
 class RequestSpec(Model):
     """One request to the application, and the place of the records in its response."""
 
@@ -157,9 +166,13 @@ class RequestSpec(Model):
     unwrap: JsonPath = ()
     #: whether the response has one object in place of the list of records: the list then has this one record
     single: bool = False
+    #: the names of the columns, if the rows are lists of values: records are then objects
+    columns: Columns | None = None
     paging: str | None = None
     #: the order of the list; by default that of its paging style
     order: Order | None = None
+    #: the requests that are sent in place of `request` if a param is left out
+    alternatives: tuple[Alternative, ...] = ()
     #: the name of a Python rule, for a request that this language cannot describe
     rule: str | None = None
 
@@ -187,7 +200,6 @@ class Action(RequestSpec, CheckedModel):
     #: the header with the id of the record, if the response has no body: the record then has only this `id`
     id_header: str | None = None
     download: Download | None = None
-    alternatives: tuple[Alternative, ...] = ()
     runs: Literal["inline", "job"] = "inline"
     #: how the application runs it in the background: how it is started, followed and read
     long_running: LongRunning | None = None

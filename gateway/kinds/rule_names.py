@@ -13,6 +13,7 @@ from importlib.metadata import EntryPoint, entry_points
 #: the rules of `gateway.upstream.rules`
 RULE_NAMES = (
     "list_records",
+    "one_statement",
     "property_names",
     "query_page",
     "query_page_of_200",

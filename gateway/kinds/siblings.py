@@ -9,7 +9,7 @@ from gateway.kinds.bulk import ITEMS
 from gateway.kinds.long_running import FollowUp, ResultRequest
 from gateway.kinds.members import JsonPath, JsonSchema
 from gateway.kinds.paging import Order
-from gateway.kinds.requests import Action, Alternative
+from gateway.kinds.requests import Action, Alternative, Columns
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.upload_session import UploadSession
 
@@ -43,6 +43,7 @@ class ActionChange(TypedDict, total=False):
     alternatives: tuple[Alternative, ...]
     record: JsonPath | None
     records: JsonPath | None
+    columns: Columns | None
     paging: str | None
     order: Order | None
     download: None
@@ -93,7 +94,8 @@ def follow_up_of(action: Action, spec: ConnectorSpec, how: FollowUp) -> Action:
     records, paging = None, None
     if isinstance(how, ResultRequest) and how.paging is not None:
         records, paging = how.records, how.paging
-        params |= {name: {"in": "query"} for name in spec.paging[paging].request_params}
+        style = spec.paging[paging]
+        params |= {name: {"in": "text" if name in style.carried else "query"} for name in style.request_params}
     return changed(
         action,
         **_request(how),
@@ -106,6 +108,7 @@ def follow_up_of(action: Action, spec: ConnectorSpec, how: FollowUp) -> Action:
         alternatives=(),
         record=() if records is None else None,
         records=records,
+        columns=None if records is None else action.columns,
         paging=paging,
     )
 
@@ -144,7 +147,7 @@ def resolved(schema: Mapping[str, Any], spec: ConnectorSpec) -> Mapping[str, Any
 
 def _whole(action: Action) -> Action:
     """The action if the whole response is its record."""
-    return changed(action, record=(), records=None, paging=None)
+    return changed(action, record=(), records=None, columns=None, paging=None)
 
 
 def _request(how: FollowUp) -> _Request:

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from gateway.contract.kinds import Effect, PagingStyle
 from gateway.kinds.catalog import Kind, Operation
-from gateway.kinds.members import JsonPath, MetaPath
+from gateway.kinds.members import COUNT, EVERY, JsonPath, MetaPath
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
 from gateway.kinds.placements import put
 from gateway.kinds.requests import Action, RequestSpec
@@ -96,7 +96,10 @@ class Operations(World):
         """The response with a page of a list."""
         action = operation.action
         page, meta = self.page_in_its_style(operation, rows, call)
-        document = nested(action.records or (), self.items_of(operation, page.items, call))
+        items = self.items_of(operation, page.items, call)
+        document = nested(action.records or (), items if action.columns is None else rows_of(items))
+        if action.columns is not None and page.start == 0:
+            put_columns(document, action.columns.names, items)
         reply = Reply(document, headers=meta_headers(meta, call))
         if isinstance(document, dict):
             for place, value in meta:
@@ -137,7 +140,7 @@ class Operations(World):
         if style.total is not None:
             meta.append((style.meta[style.total], page.total))
         if style.total_pages is not None:
-            meta.append((style.meta[style.total_pages], -(-page.total // size)))
+            meta.append(counted(style.meta[style.total_pages], -(-page.total // size)))
         if style.stated_size is not None:
             meta.append((style.meta[style.stated_size], size))
         return page, meta
@@ -196,6 +199,22 @@ def synchronized_lists(kind: Kind) -> Iterator[Operation]:
             )
             action = Action(**members, effect=Effect.READ, description="A copy's list.", params=params)
             yield Operation(kind.spec, entity_id, member or "synchronize", action)
+
+
+def rows_of(items: Sequence[Record | None]) -> list[list[Any] | None]:
+    """Records as lists of their values."""
+    return [None if item is None else list(item.values()) for item in items]
+
+
+def put_columns(document: Any, place: JsonPath, items: Sequence[Record | None]) -> None:
+    """Set the names of the columns of records; none are known of a list without records."""
+    outer, inner = place[: place.index(EVERY)], place[place.index(EVERY) + 1 :]
+    put(document, outer, [nested(inner, name) for name in next(filter(None, items), {})])
+
+
+def counted(place: MetaPath, number: int) -> tuple[MetaPath, Any]:
+    """A member of Meta that is a number, or that many items if its path counts them."""
+    return (place[:-1], [{} for _ in range(number)]) if place[-1] == COUNT else (place, number)
 
 
 def _counted_style(operation: Operation, style: Paging) -> PagingStyle:

@@ -274,7 +274,8 @@ class Rude:
             put(document, ("errors",), [error])
         elif incomplete is not None and isinstance(document, dict):
             items.pop()
-            put(document, incomplete.path, True if incomplete.when is None else dict(incomplete.when))
+            when = True if incomplete.when is None else incomplete.when
+            put(document, incomplete.path, dict(when) if isinstance(when, dict) else when)
 
     def _text_of(self, record: Mapping[str, Any]) -> str:
         names = (name for name in _TEXTS if isinstance(record.get(name), str) and name not in self._identifying)

@@ -38,15 +38,20 @@ def page_of(
     operation: Operation, params: Mapping[str, Any], answer: OperationResult, defaults: Mapping[str, Any]
 ) -> OperationResult:
     """The result of a list with the params of the next page; those with their default value are left out."""
-    paging, meta = operation.paging, answer.meta or {}
+    paging = operation.paging
     if paging is None:
         return replace(answer, is_page=True, incomplete=_joined(operation, answer.incomplete))
+    if paging.carried:
+        answer = replace(answer, meta=_with_carried(paging, params, answer.meta or {}))
+    meta = answer.meta or {}
     found = _next(operation, paging, params, meta, answer)
     found = _served(paging, meta, answer, found)
     if paging.is_counted:
         answer = replace(answer, meta={**meta, paging.next[0]: found.value})
     following = (
-        None if found.value is None else {**_repeated(paging, params), **found.params, paging.param: found.value}
+        None
+        if found.value is None
+        else {**_repeated(paging, params), **_carried(paging, meta), **found.params, paging.param: found.value}
     )
     if following is not None:
         following = {name: each for name, each in following.items() if (name, each) not in defaults.items()}
@@ -95,6 +100,17 @@ def _repeated(paging: Paging, params: Mapping[str, Any]) -> Mapping[str, Any]:
     if paging.repeat_params is None:
         return params
     return {name: value for name, value in params.items() if name in paging.repeat_params}
+
+
+def _with_carried(paging: Paging, params: Mapping[str, Any], meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The Meta with the members that only the first response has, which requests for further pages carry."""
+    known = {member: params[param] for param, member in paging.carried.items() if param in params}
+    return {**meta, **{member: value for member, value in known.items() if meta.get(member) is None}}
+
+
+def _carried(paging: Paging, meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The params that carry members of Meta to the next page."""
+    return {param: meta[member] for param, member in paging.carried.items() if meta.get(member) is not None}
 
 
 def _joined(operation: Operation, *reasons: str | None) -> str | None:

@@ -53,7 +53,7 @@ class PreparedCall(msgspec.Struct, frozen=True, kw_only=True):
 
         A search whose result is an object (SOSL) has `next` as lists have it.
         """
-        answer = responses.read(self.variant, response)
+        answer = responses.read(self.variant, response, self.params)
         if self.rule is not NO_RULE:
             answer = self.rule.answer(self.variant, answer)
         if self.variant.action.tool is not None:

@@ -27,6 +27,7 @@ from gateway.errors import (
     UpstreamQueueFull,
     UpstreamRateLimited,
     UpstreamRejected,
+    UpstreamTimeout,
 )
 from gateway.foundation import payloads
 from gateway.foundation.aio.clock import CLOCK
@@ -34,6 +35,7 @@ from gateway.kinds.catalog import Operation
 from gateway.kinds.failures import Allowance, Failure
 from gateway.kinds.members import EVERY, JsonPath, MetaPath, value_at
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
+from gateway.kinds.requests import Columns
 from gateway.upstream import allowances, refusals
 from gateway.upstream.allowances import left_until
 from gateway.upstream.redaction import NO_SECRETS, Secrets
@@ -50,9 +52,16 @@ _NAMED_ITEMS = 10
 _ARRAY_BEGIN, _OBJECT_BEGIN, _NULL_BEGIN = b"[{n"
 _NULL = b"null"
 NULL = msgspec.Raw(_NULL)
+#: of a request whose response needs none to be read
+NO_PARAMS: Mapping[str, Any] = {}
 #: the place of the records of a result that is a list
 ROOT = "$"
 _NO_RECORDS = msgspec.Raw(b"[]")
+#: the status of a response to a request on which the application still works (RFC 9110 §15.3.3), and what to do
+_ACCEPTED = 202
+_STILL_WORKING = "the application still works on it and has no result yet (status 202); its description says what to do"
+#: rows that are lists of values
+_ROW, _ROWS = msgspec.json.Decoder(list[msgspec.Raw]), msgspec.json.Decoder(list[list[msgspec.Raw] | None])
 #: the status of a response without content: a list of no records (RFC 9110 §15.3.5)
 _NO_CONTENT = 204
 #: JSON values that count as absent
@@ -147,8 +156,11 @@ class OperationResult(msgspec.Struct, frozen=True, kw_only=True):
         return payloads.value(self.result)
 
 
-def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
-    """Records and Meta of a response for which `failure` returned None; raises UpstreamInvalidResponse."""
+def read(operation: Operation, response: UpstreamResponse, params: Mapping[str, Any] = NO_PARAMS) -> OperationResult:
+    """Records and Meta of a response for which `failure` returned None; raises UpstreamInvalidResponse.
+
+    The params of the request may name columns that the response does not name.
+    """
     action = operation.action
     path = (action.records if operation.is_list else action.record) or ()
     outer = path[: path.index(EVERY)] if EVERY in path else path
@@ -164,8 +176,13 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
     # A record at a position of a list, or within it: the list is empty, or the response.
     is_positioned = not operation.is_list and action.effect is Effect.READ and any(each.isdigit() for each in path)
     is_missing = is_positioned and raw is None
+    if is_missing and response.status == _ACCEPTED:
+        raise UpstreamTimeout(f"{operation}: {_STILL_WORKING}")
     if is_missing or (is_query and (raw is None or (begin == _NULL_BEGIN and not operation.is_list))):
         raise UpstreamNotFound(f"{operation}: the application has no such record")
+    if raw is not None and begin == _ARRAY_BEGIN and action.columns is not None:
+        raw = _with_names(operation, raw, _column_names(operation, action.columns, response, params))
+        begin = _first_byte(raw)
     if not operation.is_list:
         return OperationResult(result=raw or _of_header(operation, response) or NULL, meta=meta)
     if response.status == _NO_CONTENT or begin == _NULL_BEGIN:
@@ -174,6 +191,8 @@ def read(operation: Operation, response: UpstreamResponse) -> OperationResult:
         raw = _listed(raw, action.map_key)
     elif raw is not None and begin == _OBJECT_BEGIN and action.single:
         raw = msgspec.Raw(b"[" + bytes(raw) + b"]")
+    elif raw is None and response.status == _ACCEPTED:
+        return OperationResult(result=_NO_RECORDS, meta=meta, incomplete=_STILL_WORKING)
     elif raw is None and operation.spec.omits_empty_lists and not _is_list(response.body):
         return OperationResult(result=_NO_RECORDS, meta=meta)
     elif raw is None or begin != _ARRAY_BEGIN:
@@ -188,6 +207,39 @@ def _of_header(operation: Operation, response: UpstreamResponse) -> msgspec.Raw 
     name = operation.action.id_header
     value = response.headers.get(name.lower()) if name else None
     return msgspec.Raw(msgspec.json.encode({"id": value})) if value else None
+
+
+def _column_names(
+    operation: Operation, how: Columns, response: UpstreamResponse, params: Mapping[str, Any]
+) -> list[str]:
+    """The names of the columns, in the response or else in the params; the second `ID` is `ID_2`."""
+    first = response.members((how.names[0],)).get(how.names[0])
+    names = None if first is None else value_at(payloads.value(first), how.names[1:])
+    if names is None and how.param is not None:
+        names = params.get(how.param)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise UpstreamInvalidResponse(f"{operation}: the application's answer does not name the columns of its rows")
+    unique: dict[str, None] = {}
+    for name in names:
+        number, found = 1, name
+        while found in unique:
+            number += 1
+            found = f"{name}_{number}"
+        unique[found] = None
+    return list(unique)
+
+
+def _with_names(operation: Operation, raw: msgspec.Raw, names: Sequence[str]) -> msgspec.Raw:
+    """Rows of values, or one row, as objects with the names of the columns; null stays null."""
+    try:
+        rows = _ROWS.decode(raw) if operation.is_list else [_ROW.decode(raw)]
+        records = [None if row is None else dict(zip(names, row, strict=True)) for row in rows]
+    except (msgspec.MsgspecError, ValueError) as error:
+        text = (
+            f"{operation}: the application's answer has rows that do not have a value for each of {len(names)} columns"
+        )
+        raise UpstreamInvalidResponse(text) from error
+    return msgspec.Raw(msgspec.json.encode(records if operation.is_list else records[0]))
 
 
 def no_records(operation: Operation) -> OperationResult:

@@ -16,12 +16,13 @@ import msgspec
 from msgspec.structs import replace
 from yarl import URL
 
-from gateway.errors import InternalError, UpstreamInvalidResponse
+from gateway.errors import FieldError, InternalError, InvalidParams, UpstreamInvalidResponse
 from gateway.kinds.catalog import Operation
 from gateway.kinds.rule_names import RULE_NAMES, package_rules
 from gateway.upstream.property_names import with_our_names, with_their_names
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult
+from gateway.upstream.sql_statements import fault_of
 
 Params = dict[str, Any]
 
@@ -151,6 +152,15 @@ def _by_post_if_long(operation: Operation, params: Mapping[str, Any], request: U
     )
 
 
+def _with_one_statement(operation: Operation, params: Params) -> Params:
+    """The same params; raises InvalidParams if `statement` does more than its first word says."""
+    statement = params.get("statement")
+    fault = fault_of(statement) if isinstance(statement, str) else None
+    if fault is not None:
+        raise InvalidParams(faults=[FieldError("/params/statement", "statement", "pattern", f"statement {fault}")])
+    return params
+
+
 def _of_resource_names(operation: Operation, answer: OperationResult) -> OperationResult:
     """Records in place of the names of accounts, such as `customers/1234567890`."""
     records = [
@@ -163,6 +173,7 @@ def _of_resource_names(operation: Operation, answer: OperationResult) -> Operati
 #: every rule by the name that specs use
 RULES: Mapping[str, Rule] = {
     "list_records": Rule(request=_by_post_if_long),
+    "one_statement": Rule(params=_with_one_statement),
     "property_names": Rule(params=with_their_names, answer=with_our_names),
     "query_page": Rule(request=_next_page),
     "query_page_of_200": Rule(params=_with_limit, request=_next_page),

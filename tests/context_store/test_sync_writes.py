@@ -64,6 +64,8 @@ UNSEEN = {
     *(f"linkedin-ads.account_users.{action}" for action in ("create", "update", "delete")),
     *("linkedin-ads.conversions.create", "linkedin-ads.conversions.update", "linkedin-ads.conversion_events.create"),
     *("linkedin-ads.campaign_conversions.create", "linkedin-ads.campaign_conversions.delete"),
+    *(f"snowflake.record.{action}" for action in ("create", "update", "delete")),
+    *("snowflake.statements.create", "snowflake.statements.cancel"),
     *("gitlab.merge_request_notes.create", "gitlab.merge_request_notes.update", "gitlab.merge_request_notes.delete"),
 }
 

@@ -115,7 +115,7 @@ def test_the_pages_examples_of_paging_and_graphql_are_sound(example):
     found = [each for each in errors(example) if "no action uses this paging style" not in each]
 
     assert found == []
-    assert set(paging) == {"linked", "after", "offset", "page_info"}
+    assert set(paging) == {"linked", "after", "partitions", "offset", "page_info"}
 
 
 def test_paths_beside_the_list_are_refused_for_lists_that_are_gathered(example):

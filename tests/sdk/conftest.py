@@ -82,6 +82,7 @@ KINDS = (
     Kind("typeform", "typeform", {"access_token": "t"}),
     Kind("granola", "granola", {"api_key": "t"}),
     Kind("harvest", "harvest", {"token": "t", "account_id": "1"}),
+    Kind("snowflake", "snowflake", {"programmatic_access_token": "t"}, {"account": "acme-main"}),
     Kind("stripe", "stripe", {"api_key": "t"}),
     Kind("intercom", "intercom", {"access_token": "t"}),
     Kind("freshdesk", "freshdesk", {"api_key": "t"}, {"subdomain": "acme"}),

@@ -312,6 +312,44 @@ def test_the_params_of_the_next_page_have_the_values_that_answers_leave_out():
     assert next_params(operation, {"size": 50, "q": "x"}, page) == {"size": 50, "after": "c"}
 
 
+CARRIED = {
+    **PAGE,
+    "first": 0,
+    "total_pages": "parts",
+    "repeat_params": [],
+    "carried": {"handle": "handle", "parts": "parts"},
+    "meta": {"handle": "id", "parts": "parts.#"},
+}
+
+
+def test_requests_for_further_pages_carry_what_only_the_first_response_says():
+    operation = list_in(CARRIED)
+
+    first = answered(operation, {"q": "x"}, {"data": things(1), "id": "h", "parts": [{}, {}, {}]})
+    second = answered(operation, first.next, {"data": things(1)})
+    last = answered(operation, second.next, {"data": things(1)})
+
+    assert first.next == {"handle": "h", "parts": 3, "page": 1}
+    assert second.next == {"handle": "h", "parts": 3, "page": 2}
+    assert second.meta == {"handle": "h", "parts": 3, "next": 2}
+    assert last.is_proved_end
+
+
+def test_an_empty_page_before_the_last_is_no_end():
+    page = answered(list_in(CARRIED), {"page": 1, "handle": "h", "parts": 3}, {"data": []})
+
+    assert page.next == {"handle": "h", "parts": 3, "page": 2}
+
+
+@pytest.mark.parametrize(("number", "is_whole"), [(9, True), (10, False)])
+def test_a_number_may_say_that_a_list_is_cut(number, is_whole):
+    style = {**CURSOR, "incomplete": {"meta": "rows", "path": "rows", "when": 10}}
+
+    page = answered(list_in(style), {}, {"data": things(1), "rows": number})
+
+    assert page.is_proved_end is is_whole
+
+
 def test_an_alternative_pages_in_its_own_style():
     operation = small_operation(
         {

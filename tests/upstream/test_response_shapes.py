@@ -9,6 +9,7 @@ from gateway.errors import (
     UpstreamNotFound,
     UpstreamRateLimited,
     UpstreamRejected,
+    UpstreamTimeout,
 )
 from gateway.kinds.failures import Failure
 from gateway.upstream.responses import UpstreamResponse, failure, read
@@ -53,6 +54,67 @@ def answered(document: object, status: int = 200) -> UpstreamResponse:
 )
 def test_records_lie_where_the_spec_says(action, document, records):
     assert read(small_operation(action), answered(document)).decoded() == records
+
+
+COLUMNS = {"records": "rows", "columns": {"names": "columns.*.name", "param": "columns"}}
+NAMED = [{"name": "A"}, {"name": "B"}]
+
+
+@pytest.mark.parametrize(
+    ("document", "params", "records"),
+    [
+        ({"columns": NAMED, "rows": [["1", None], ["2", "x"]]}, {}, [{"A": "1", "B": None}, {"A": "2", "B": "x"}]),
+        ({"columns": NAMED, "rows": []}, {}, []),
+        ({"columns": NAMED, "rows": None}, {}, []),
+        ({"rows": [["1", "2"]]}, {"columns": ["A", "B"]}, [{"A": "1", "B": "2"}]),
+        ({"columns": NAMED, "rows": [["1", "2"]]}, {"columns": ["X", "Y"]}, [{"A": "1", "B": "2"}]),
+        ({"rows": [[1, 2, 3, 4]]}, {"columns": ["A", "A_2", "A", "A"]}, [{"A": 1, "A_2": 2, "A_3": 3, "A_4": 4}]),
+    ],
+)
+def test_rows_of_values_get_the_names_of_their_columns(document, params, records):
+    assert read(small_operation(COLUMNS), answered(document), params).decoded() == records
+
+
+def test_a_row_at_a_position_is_a_record_with_the_names_of_the_columns():
+    operation = small_operation({"record": "rows.0", "columns": {"names": "columns.*.name"}})
+
+    assert read(operation, answered({"columns": NAMED, "rows": [["1", "2"]]})).decoded() == {"A": "1", "B": "2"}
+    with pytest.raises(UpstreamNotFound):
+        read(operation, answered({"columns": NAMED, "rows": []}))
+
+
+def test_rows_that_are_null_are_named_as_missing():
+    page = read(small_operation(COLUMNS), answered({"columns": NAMED, "rows": [None, ["1", None]]}))
+
+    assert page.decoded() == [{"A": "1", "B": None}]
+    assert "null for 1 of 2 records" in page.incomplete
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"columns": NAMED, "rows": [["1"]]}, "a value for each of 2 columns"),
+        ({"columns": NAMED, "rows": [["1", "2", "3"]]}, "a value for each of 2 columns"),
+        ({"columns": NAMED, "rows": [{"A": 1}]}, "a value for each of 2 columns"),
+        ({"rows": [["1"]]}, "does not name the columns"),
+        ({"columns": [{"name": 1}], "rows": [["1"]]}, "does not name the columns"),
+        ({"columns": "A", "rows": [["1"]]}, "does not name the columns"),
+    ],
+)
+def test_rows_without_a_name_for_each_value_are_refused(document, said):
+    with pytest.raises(UpstreamInvalidResponse, match=said):
+        read(small_operation(COLUMNS), answered(document))
+
+
+def test_a_read_on_which_the_application_still_works_is_no_empty_list_and_no_missing_record():
+    accepted = answered({"code": "333334", "id": "h"}, 202)
+
+    page = read(small_operation(COLUMNS), accepted)
+
+    assert page.decoded() == []
+    assert "still works on it" in page.incomplete
+    with pytest.raises(UpstreamTimeout, match="still works on it"):
+        read(small_operation({"record": "rows.0"}), accepted)
 
 
 @pytest.mark.parametrize("inner", [None, {}, {"items": None}])

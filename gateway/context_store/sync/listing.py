@@ -129,11 +129,11 @@ class Listing:
             return checkpoint.replace(token=None, position=position), True
         if token is not None and self._time_order is not None:
             checkpoint = checkpoint.replace(may_lack=True)
-        below = self._below(page)
+        below, request = self._below(page), self._request(page, params)
         if checkpoint.pending:
             pending = (*checkpoint.pending, *below) if token is not None else (*checkpoint.pending[1:], *below)
-            return checkpoint.replace(token=token, pending=pending), bool(pending)
-        return checkpoint.replace(token=token), token is not None
+            return checkpoint.replace(token=token, request=request, pending=pending), bool(pending)
+        return checkpoint.replace(token=token, request=request), token is not None
 
     def _after_newest(
         self, checkpoint: Checkpoint, page: OperationResult, params: Mapping[str, Any]
@@ -223,6 +223,11 @@ class Listing:
     def _token(self, page: OperationResult, params: Mapping[str, Any]) -> Any:
         paging = self.operation.paging
         return page.next[paging.param] if page.next is not None and paging is not None else None
+
+    def _request(self, page: OperationResult, params: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The params of the next page if the token alone does not name it."""
+        paging = self.operation.paging
+        return next_params(self.operation, params, page) if paging is not None and paging.carried else None
 
     def _time(self, record: msgspec.Raw) -> float | None:
         checkpoint = self.since.field if self.since else None

@@ -171,7 +171,8 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
     parent = search.sync.parent if search.sync and read is not search.sync.deletions else None
     send = params_with_fields(read.params, search)
     paging = kind.spec.paging.get(read.paging or "")
-    names = [*send, *(paging.request_params[:1] if paging else ()), *(parent.params if parent else ())]
+    paging_params = (*paging.request_params[:1], *paging.carried) if paging else ()
+    names = [*send, *paging_params, *(parent.params if parent else ())]
     if since is not None:
         names += ["filterGroups", "sorts"] if since.style == "window" else [since.param] if since.param else []
     action = Action(
@@ -191,12 +192,11 @@ def _listing(kind: Kind, entity_id: str, search: Search, read: SyncRead, since: 
 
 
 def _placed(kind: Kind, entity_id: str, name: str) -> dict[str, Any]:
-    """The schema of a param of the synchronizer: it goes into a header if it does so in the entity's list."""
+    """The schema of a param of the synchronizer: it is sent in a header, or not at all, as in the entity's list."""
     listed = kind.operations.get((entity_id, "list"))
     schema = listed.action.params.get(name, {}) if listed else {}
-    return (
-        {member: schema[member] for member in ("in", "as") if member in schema} if schema.get("in") == "header" else {}
-    )
+    is_elsewhere = schema.get("in") in ("header", "text")
+    return {member: schema[member] for member in ("in", "as") if member in schema} if is_elsewhere else {}
 
 
 def params_with_fields(send: Mapping[str, Any], search: Search) -> dict[str, Any]:

@@ -375,6 +375,10 @@ def _paging(kind: Kind) -> Iterator[PlacedError]:
         for what, member in members.items():
             if member is not None and member not in paging.meta:
                 yield (*place, what), f"{member} is not a member of `meta`; {did_you_mean(member, paging.meta)}"
+        for param, member in paging.carried.items():
+            if member not in paging.meta:
+                hint = did_you_mean(member, paging.meta)
+                yield (*place, "carried", param), f"{member} is not a member of `meta`; {hint}"
         for member, path in paging.meta.items():
             if not path or (path[0][:1] == "$" and (path[0] not in (HEADER_PATH, LINK_PATH) or len(path) < 2)):
                 yield (

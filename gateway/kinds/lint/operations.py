@@ -13,7 +13,7 @@ from gateway.kinds.lint.schemas import PlacedError, of_param, of_schema, resolve
 from gateway.kinds.members import EVERY, FORM, MULTIPART, is_json, media_type
 from gateway.kinds.paging import BESIDE_RECORDS, Paging, TimeOrder
 from gateway.kinds.placements import FIRST_ITEM, Placement
-from gateway.kinds.requests import Action, ParamStyle
+from gateway.kinds.requests import Action, Columns, ParamStyle
 from gateway.kinds.rule_names import known_rules
 from gateway.kinds.suggestions import did_you_mean
 
@@ -69,10 +69,28 @@ def _result(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     for member in ("paging", "map_key", "unwrap"):
         if action.single and getattr(action, member):
             yield ("single",), f"is for one object in place of the list, which has no `{member}`; drop one of them"
+    if action.columns is not None:
+        yield from _columns(operation, action.columns)
     if EVERY in (action.record or ()):
         yield ("record",), "`*` gathers the lists of `records`; a record has one place"
     if EVERY in (action.records or ()) and (action.map_key or action.single or action.long_running):
         yield ("records",), "`*` gathers lists; `map_key`, `single` and `long_running` need one place"
+
+
+def _columns(operation: Operation, how: Columns) -> Iterator[PlacedError]:
+    """Rows that are lists of values; the names of their columns come from the response or with the request."""
+    action = operation.action
+    for member in ("map_key", "unwrap", "single"):
+        if getattr(action, member):
+            yield ("columns",), f"is for rows that are lists of values, which have no `{member}`; drop one of them"
+    if not how.names:
+        yield ("columns", "names"), "is no path of a list of names; write for example meta.columns.*.name"
+    if how.param is None:
+        return
+    if how.param not in action.params:
+        yield ("columns", "param"), f"{how.param} is not among the params; {did_you_mean(how.param, action.params)}"
+    elif action.params[how.param].get("in") != "text":
+        yield ("params", how.param), "names columns, which the application is not told: write `in: text`"
 
 
 def _placements(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -223,10 +241,16 @@ def _texts(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     for placement in operation.placements:
         place = ("params", placement.name)
         is_for_rule = operation.action.rule is not None
-        if placement.where == "text" and placement.name not in used and not is_for_rule:
+        if placement.where == "text" and placement.name not in {*used, *_unsent(kind, operation)} and not is_for_rule:
             yield place, f"is in no text; write {{{placement.name}}} into the `text` of another param"
         if placement.where == "fragment" and operation.action.graphql is None:
             yield (*place, "in"), "selects fields of a GraphQL document, but this action has none; drop it"
+
+
+def _unsent(kind: Kind, operation: Operation) -> set[str]:
+    """The params that only the gateway reads: they carry what the first page said to those that follow."""
+    styles = [kind.spec.paging[name] for name in pagings(operation.action) & kind.spec.paging.keys()]
+    return {name for style in styles for name in style.carried}
 
 
 def _rule(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
@@ -241,6 +265,9 @@ def _pages(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
             if name not in operation.action.params:
                 hint = did_you_mean(name, operation.action.params)
                 yield ("paging",), f"{style} needs {name}, which is not among the params; {hint}"
+        columns, carried = operation.action.columns, kind.spec.paging[style].carried
+        if columns is not None and columns.param is not None and columns.param not in carried:
+            yield ("columns", "param"), f"is not among what {style} carries to further pages; add it to `carried`"
         yield from _counted(operation, kind.spec.paging[style])
         if EVERY in (operation.action.records or ()) and _is_beside_records(kind.spec.paging[style]):
             yield ("paging",), f"{style} has paths beside the list (`@`), but `*` gathers lists; write whole paths"

@@ -58,7 +58,11 @@ def _parent(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
 
 def _requests(kind: Kind, sync: Sync) -> Iterator[PlacedError]:
     for member, read in _reads(sync):
-        names = {*read.params, *(sync.parent.params if sync.parent else ())}
+        names = {
+            *read.params,
+            *(sync.parent.params if sync.parent else ()),
+            *(each.without for each in read.alternatives),
+        }
         for name in re.findall(r"{(\w+)}", read.request):
             if name not in names:
                 yield (*member, "request"), f"needs {{{name}}}, which neither `params` nor the parent has"

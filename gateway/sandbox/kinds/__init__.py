@@ -8,6 +8,7 @@ from gateway.sandbox.kinds.crm_records import CrmRecords
 from gateway.sandbox.kinds.google_ads import GoogleAds
 from gateway.sandbox.kinds.incident_management import IncidentManagement
 from gateway.sandbox.kinds.linkedin_ads import LinkedInAds
+from gateway.sandbox.kinds.snowflake import Snowflake
 from gateway.sandbox.kinds.support_desk.application import SupportDesk
 from gateway.sandbox.kinds.team_chat.application import TeamChat
 from gateway.sandbox.kinds.work_management.application import WorkManagement
@@ -20,6 +21,7 @@ APPLICATIONS: Mapping[str, type[Application]] = {
     "google-ads": GoogleAds,
     "incident-management": IncidentManagement,
     "linkedin-ads": LinkedInAds,
+    "snowflake": Snowflake,
     "support-desk": SupportDesk,
     "team-chat": TeamChat,
     "work-management": WorkManagement,

@@ -11,6 +11,7 @@ from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.placements import put
 from gateway.kinds.requests import Action, RequestSpec
 from gateway.sandbox.calls import nested
+from gateway.sandbox.operations import counted, put_columns, rows_of
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from tests.harness.catalog import shipped_catalog
@@ -33,7 +34,10 @@ def lists_of(kind: Kind) -> Iterator[Operation]:
 
 def answered(operation: Operation, items: list[Any], members: dict[str, Any], **params: Any) -> OperationResult:
     """The page of a response with these items and these members of Meta."""
-    document, headers = nested(operation.action.records or (), items), {}
+    columns, headers = operation.action.columns, {}
+    document = nested(operation.action.records or (), items if columns is None else rows_of(items))
+    if columns is not None:
+        put_columns(document, columns.names, items)
     attributes, url = ['rel="next"'], ""
     for name, value in members.items():
         head, *rest = operation.paging.meta[name] if operation.paging else (name,)
@@ -45,7 +49,7 @@ def answered(operation: Operation, items: list[Any], members: dict[str, Any], **
         elif head == "$header":
             headers[rest[0]] = text
         elif isinstance(document, dict):
-            put(document, (head, *rest), value)
+            put(document, *counted((head, *rest), value))
     if url or len(attributes) > 1:
         headers["link"] = "; ".join([f"<{url}>", *attributes])
     body = msgspec.json.encode(document)
