@@ -14,6 +14,7 @@ from gateway.kinds.placements import json_schema, put
 from gateway.sandbox import paging
 from gateway.sandbox.bulk import bulk_handler
 from gateway.sandbox.calls import Call, FileReply, Handler, Refusal, Reply
+from gateway.sandbox.choice import chosen
 from gateway.sandbox.credentials import presented
 from gateway.sandbox.grants import Grants
 from gateway.sandbox.long_jobs import LongJobs
@@ -217,6 +218,10 @@ class Application(Operations):
     def shape_of(self, line: str) -> str:
         """The key of a request line: lines with the same key are one route. By default each line is its own route."""
         return line
+
+    def list_of(self, lists: Sequence[Operation], call: Call) -> Operation | None:
+        """The list that a call reads, among several with the same request line."""
+        return chosen(lists, call)
 
     def handlers(self) -> dict[str, Handler]:
         """The kind's own handlers by request line, for operations of the spec and for other requests."""

@@ -140,7 +140,7 @@ class Operations(World):
         if style.total is not None:
             meta.append((style.meta[style.total], page.total))
         if style.total_pages is not None:
-            meta.append(counted(style.meta[style.total_pages], -(-page.total // size)))
+            meta.append(number_at(style.meta[style.total_pages], -(-page.total // size)))
         if style.stated_size is not None:
             meta.append((style.meta[style.stated_size], size))
         return page, meta
@@ -212,7 +212,7 @@ def put_columns(document: Any, place: JsonPath, items: Sequence[Record | None]) 
     put(document, outer, [nested(inner, name) for name in next(filter(None, items), {})])
 
 
-def counted(place: MetaPath, number: int) -> tuple[MetaPath, Any]:
+def number_at(place: MetaPath, number: int) -> tuple[MetaPath, Any]:
     """A member of Meta that is a number, or that many items if its path counts them."""
     return (place[:-1], [{} for _ in range(number)]) if place[-1] == COUNT else (place, number)
 

@@ -22,7 +22,6 @@ from gateway.kinds.placements import put
 from gateway.sandbox import paging
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, FileReply, Refusal, Reply
-from gateway.sandbox.choice import chosen
 from gateway.sandbox.operations import flat, synchronized_lists, wire_name
 from gateway.sandbox.store import Row
 
@@ -164,7 +163,7 @@ class Rude:
         found = self._lists.get((route.method, shape)) or []
         if not found and not route.operations and shape.endswith("/{}"):
             found = self._lists.get((route.method, shape.removesuffix("/{}"))) or []
-        return chosen(found, call) if len(found) > 1 else next(iter(found), None)
+        return self.application.list_of(found, call) if len(found) > 1 else next(iter(found), None)
 
     @cached_property
     def _lists(self) -> Mapping[tuple[str, str], list[Operation]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
-from gateway.kinds.catalog import Kind
+from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.placements import put
 from gateway.sandbox.application import Application, Route
 from gateway.sandbox.calls import Call, FileReply, Record, Refusal, Reply
@@ -27,6 +27,7 @@ _ROWS = "record"
 _COLUMNS: Mapping[str, FieldType] = {"ID": "string", "NAME": "string", "EMAIL": "string", "UPDATED_AT": "string"}
 #: the entities whose records SHOW lists
 _SHOWN = ("databases", "schemas", "tables", "views", "warehouses", "columns")
+_SHOW = re.compile(r"\s*SHOW\s+(?:TERSE\s+)?(\w+)", re.IGNORECASE)
 #: a value in SQL, the condition of a statement and the assignments of an update
 _VALUE = r"(?:'([^']*)'|([^\s,();]+))"
 _CONDITION = re.compile(rf"\bWHERE\s+(\w+)\s*=\s*{_VALUE}", re.IGNORECASE)
@@ -44,6 +45,7 @@ class _Statement:
     """A statement that was sent, with its result."""
 
     handle: str
+    text: str
     columns: Sequence[str]
     rows: Sequence[Row]
     #: Unix time at which it ends
@@ -112,11 +114,21 @@ class Snowflake(SpecApplication):
         handler = self._state if call.method == "GET" else self._cancel if call.params else self._execute
         return Application.answer(self, replace(route, handler=handler, operations=(), is_cacheable=False), call)
 
+    def list_of(self, lists: Sequence[Operation], call: Call) -> Operation | None:
+        """The list of what a statement shows; that of rows for any other statement."""
+        known = self._statements.get(next(iter(call.params.values()), ""))
+        shown = _SHOW.match(known.text if known is not None else str(call.body.get("statement", "")))
+        table = shown[1].lower() if shown is not None else _ROWS
+        return next((each for each in lists if each.entity_id == table), None)
+
     def _execute(self, call: Call) -> Reply:
-        columns, rows, stats = self._run(str(call.body.get("statement", "")), call)
+        text = str(call.body.get("statement", ""))
+        columns, rows, stats = self._run(text, call)
         ends = call.now + (self.job_seconds if call.query.get("async") == "true" else 0)
         handle = str(uuid.uuid4())
-        self._statements[handle] = _Statement(handle=handle, columns=columns, rows=rows, ends=ends, stats=stats)
+        self._statements[handle] = _Statement(
+            handle=handle, text=text, columns=columns, rows=rows, ends=ends, stats=stats
+        )
         if call.query.get("async") == "true":
             return Reply({**self._statements[handle].status(call.now), "code": _RUNNING}, 202)
         return self._result(self._statements[handle], call)
@@ -140,7 +152,9 @@ class Snowflake(SpecApplication):
             "statementHandle"
         ):
             rows = list(self.store.table(_ROWS))
-            self._statements[handle] = _Statement(handle=handle, columns=list(_COLUMNS), rows=rows, ends=0)
+            self._statements[handle] = _Statement(
+                handle=handle, text="SELECT 1", columns=list(_COLUMNS), rows=rows, ends=0
+            )
         if handle not in self._statements:
             raise Refusal(422, "000709", f"Statement {handle} not found")
         return self._statements[handle]
@@ -163,7 +177,7 @@ class Snowflake(SpecApplication):
 
     def _run(self, text: str, call: Call) -> tuple[Sequence[str], Sequence[Row], Record | None]:
         """The columns and rows of a statement's result, and the numbers of rows that it changed."""
-        shown = re.match(r"\s*SHOW\s+(?:TERSE\s+)?(\w+)", text, re.IGNORECASE)
+        shown = _SHOW.match(text)
         if shown is not None and shown[1].lower() in _SHOWN:
             rows = _limited(self._within(shown[1].lower(), text, call), text)
             return list(self.fields_of(shown[1].lower())), rows, None

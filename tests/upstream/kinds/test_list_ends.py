@@ -11,7 +11,7 @@ from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.placements import put
 from gateway.kinds.requests import Action, RequestSpec
 from gateway.sandbox.calls import nested
-from gateway.sandbox.operations import counted, put_columns, rows_of
+from gateway.sandbox.operations import number_at, put_columns, rows_of
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from tests.harness.catalog import shipped_catalog
@@ -49,7 +49,7 @@ def answered(operation: Operation, items: list[Any], members: dict[str, Any], **
         elif head == "$header":
             headers[rest[0]] = text
         elif isinstance(document, dict):
-            put(document, *counted((head, *rest), value))
+            put(document, *number_at((head, *rest), value))
     if url or len(attributes) > 1:
         headers["link"] = "; ".join([f"<{url}>", *attributes])
     body = msgspec.json.encode(document)
