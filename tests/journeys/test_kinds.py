@@ -39,6 +39,22 @@ OF_PROFILE = {"Amazon-Advertising-API-Scope": "222333444555666"}
 IN_ORGANIZATION = {"organization_slug": "acme"}
 STORIES = [
     Story(
+        "snowflake",
+        {"programmatic_access_token": "token"},
+        ("record", {"statement": "SELECT * FROM users"}, "partition", "statement_handle"),
+        ("ID", "statement"),
+        ("statements", "get", {"statementHandle": "0"}, "upstream_not_found"),
+        (
+            "record",
+            "create",
+            {"statement": "INSERT INTO users (name) VALUES ('Ada')"},
+            "stats.numRowsInserted",
+            1,
+        ),
+        {"account": "acme-main"},
+        value="SELECT * FROM users WHERE id = '1'",
+    ),
+    Story(
         "confluence",
         {"username": "ada@example.com", "password": "token"},
         ("pages", {"limit": 2}, "cursor", "next"),

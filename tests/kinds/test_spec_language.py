@@ -253,6 +253,16 @@ MISTAKES = [
         15,
         "which has no `paging`",
     ),
+    *(
+        (SHIPMENTS, "    paging: cursor\n    params", f"    {columns}\n    paging: cursor\n    params", line, said)
+        for columns, line, said in (
+            ("columns: {names: c.*.name, param: names}", 14, "names is not among the params"),
+            ("columns: {names: c.*.name, param: reference}", 14, "is not among what cursor carries to further pages"),
+            ("columns: {names: c.*.name, param: reference}", 20, "write `in: text`"),
+            ("columns: {names: $}", 14, "is no path of a list of names"),
+            ("unwrap: node\n    columns: {names: c.*.name}", 15, "which have no `unwrap`"),
+        )
+    ),
     (
         SHIPMENTS,
         "{type: string, maxLength: 40,",
@@ -440,6 +450,7 @@ MISTAKES = [
     (CONNECTOR, "order: stable", "max_pages: 9", 25, "it belongs to page and link"),
     (CONNECTOR, "order: stable", "beyond: use the export", 25, "has no effect without `max_pages` or `max_records`"),
     (CONNECTOR, "order: stable", "has_more: more", 25, "more is not a member of `meta`"),
+    (CONNECTOR, "order: stable", "carried: {reference: more}", 25, "more is not a member of `meta`"),
     (CONNECTOR, "    param: cursor\n", "", 21, "the style cursor needs `param`"),
     (CONNECTOR, "    order", "    short_page: in the guide\n    order", 25, "short_page"),
     (CONNECTOR, "title: API key", "title: API key\n    title: Key", 12, "title appears twice"),

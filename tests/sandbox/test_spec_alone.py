@@ -105,6 +105,22 @@ async def test_lists_have_the_paging_style_of_the_spec(style):
     assert len({record["id"] for page in pages for record in page}) == 40
 
 
+async def test_rows_are_lists_of_values_whose_columns_the_first_page_names():
+    paging = {
+        **{"style": "page", "param": "after", "size": "size", "first": 0, "total_pages": "pages"},
+        "carried": {"columns": "columns", "pages": "pages"},
+        "meta": {"columns": "columns.*.name", "pages": "pages.#"},
+    }
+    columns = {"names": "columns.*.name", "param": "columns"}
+
+    async with playing({"records": "data", "columns": columns}, paging={"next": paging}) as connector:
+        pages = [page async for page in connector.pages("gadgets", "list", {"size": 25})]
+
+    assert [len(page.records) for page in pages] == [25, 15]
+    assert len({record["id"] for page in pages for record in page.decoded()}) == 40
+    assert all(page.meta["columns"] == list(pages[0].decoded()[0]) for page in pages)
+
+
 @pytest.mark.parametrize(
     "method",
     [
