@@ -37,6 +37,7 @@ from gateway.errors import (
 from gateway.foundation.aio.turns import mapped
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.sunsets import described_sunset
 from gateway.upstream.auth import Authorizer, StaticAuthorizer, checked_credentials, headers_for
 from gateway.upstream.oauth_tokens.model import App
@@ -80,7 +81,7 @@ class VerifiedCredentials:
 
 
 #: the app that renews tokens of an organization's kind: `Apps.of`
-AppOf = Callable[[UUID, str, AuthMethod, Mapping[str, str]], Awaitable[App]]
+AppOf = Callable[[UUID, ConnectorSpec, AuthMethod, Mapping[str, str]], Awaitable[App]]
 #: begins the copies of a new connector, for a client: `Synchronization.begin`
 BeginCopies = Callable[[ConnectorRecord, UUID], Awaitable[object]]
 
@@ -163,7 +164,7 @@ class ConnectorService:
     async def _verify_tokens(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
         spec = verified.kind.spec
         try:
-            app = await self._app_of(organization_id, spec.kind, verified.authentication, verified.credentials)
+            app = await self._app_of(organization_id, spec, verified.authentication, verified.credentials)
         except (Conflict, InvalidCredentials):
             app = None  # without an app tokens cannot be renewed, but they may still be valid
         tokens = RefreshingAuthorizer(
