@@ -130,10 +130,13 @@ def url_of(upstreams: Upstreams, address: McpAddress) -> URL:
     url = checked_url(address.url, hosts=[host], override=override, error=InvalidParams)
     if "{" in address.url or "}" in address.url:
         raise InvalidParams("address refused: it has braces; write %7B and %7D")
+    twice = next((name for name in url.query if len(url.query.getall(name)) > 1), None)
+    if twice is not None:
+        raise InvalidParams(f"the query of the MCP server's URL has {twice[:60]} twice")
     secret = next((name for name in url.query if _SECRET_NAME.search(name)), None)
     if secret is not None:
         raise InvalidParams(
-            f"the query of the MCP server's URL has {secret}, which is a credential that everybody who sees the kind "
+            f"the query of the MCP server's URL has {secret[:60]}, which is a credential that everybody who sees the kind "
             f"would see: leave it out of the URL, give it as credentials.access_token, and its name as `query`"
         )
     return url

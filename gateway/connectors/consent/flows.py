@@ -70,8 +70,9 @@ log = logging.getLogger(__name__)
 #: path at which browsers begin a consent, and path to which authorization servers redirect them
 CONSENT_PATH = "/api/v1/integrations/connectors/oauth/consent"
 CALLBACK_PATH = "/api/v1/integrations/connectors/oauth/callback"
-#: path of the gateway's own page to which a connect link's consent returns; every client may use it
-CONNECT_RETURN_PATH = "/connect/return"
+#: paths of the gateway's own pages to which consents of connect links and of the console return; every client may use
+#: them
+CONNECT_RETURN_PATH, CONSOLE_RETURN_PATH = "/connect/return", "/console/kinds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class Flows:
         self._upstreams = upstreams
         self._consent = base_url + CONSENT_PATH
         self._callback = base_url + CALLBACK_PATH
-        self._connect_return = base_url + CONNECT_RETURN_PATH
+        self._own_pages = frozenset(base_url + path for path in (CONNECT_RETURN_PATH, CONSOLE_RETURN_PATH))
         self._is_embedded = is_embedded
 
     async def initiate(self, caller: Caller, requested: ConsentRequest) -> Started:
@@ -258,8 +259,8 @@ class Flows:
         return bool(state and browser and await self.store.was_completed(hashed(state), hashed(browser)))
 
     def _redirect_error(self, url: str, client: Client) -> FieldError | None:
-        """The fault of a redirect URL; every client may use the page that connect links return to."""
-        if url == self._connect_return:
+        """The fault of a redirect URL; every client may use the gateway's own pages."""
+        if url in self._own_pages:
             return None
         return redirect_urls.redirect_error(url, client.redirect_urls, is_embedded=self._is_embedded)
 
