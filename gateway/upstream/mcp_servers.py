@@ -136,8 +136,8 @@ def url_of(upstreams: Upstreams, address: McpAddress) -> URL:
     secret = next((name for name in url.query if _SECRET_NAME.search(name)), None)
     if secret is not None:
         raise InvalidParams(
-            f"the query of the MCP server's URL has {secret[:60]}, which is a credential that everybody who sees the kind "
-            f"would see: leave it out of the URL, give it as credentials.access_token, and its name as `query`"
+            f"the query of the MCP server's URL has {secret[:60]}, which is a credential that everybody who sees "
+            f"the kind would see: leave it out of the URL, give it as credentials.access_token, and its name as `query`"
         )
     return url
 

@@ -30,7 +30,7 @@ class SignInServer(McpServer):
 
     #: the header of a 401
     challenge: str | None = f'Bearer resource_metadata="https://mcp.tracker.io{RESOURCE_PATH}", scope="issues:read"'
-    #: members that replace those of its metadata, of the authorization server's, and of a registration; None removes one
+    #: members that replace those of its metadata, the authorization server's and a registration's; None removes one
     resource: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     registration: dict[str, Any] = field(default_factory=dict)
