@@ -150,9 +150,11 @@ async def test_a_connect_link_leads_a_person_to_the_sign_in(setting: Setting):
         "POST", "/api/v1/connect/sessions", json={"workspace_name": "acme", "connector_types": [KIND]}
     )
 
-    async with aiohttp.ClientSession(setting.front.base_url) as browser:
-        async with browser.get(URL(link.json()["url"]).raw_path) as page:
-            shown = await page.text()
+    async with (
+        aiohttp.ClientSession(setting.front.base_url) as browser,
+        browser.get(URL(link.json()["url"]).raw_path) as page,
+    ):
+        shown = await page.text()
 
     assert page.status == 200
     assert "Tracker" in shown
@@ -361,4 +363,4 @@ async def test_the_query_of_a_servers_url_is_part_of_every_request(setting: Sett
     executed = await setting.execute(connector_id)
 
     assert (checked.json()["status"], executed.status) == ("healthy", 200)
-    assert {each for each in setting.server.queries} == {"team=1"}
+    assert set(setting.server.queries) == {"team=1"}
