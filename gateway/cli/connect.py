@@ -15,7 +15,7 @@ from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.shell_completion import complete_connector, complete_kind
 from gateway.client import Connector, Gateway
 from gateway.client.connectors import IfExists
-from gateway.contract.connectors import MCP, ConnectorSettings
+from gateway.contract.connectors import MCP, TOKEN_REQUIRED, ConnectorSettings
 from gateway.errors import Conflict, InvalidParams
 from gateway.kinds.suggestions import did_you_mean
 
@@ -138,17 +138,19 @@ async def _connect_server(
                 MCP, given, validate=not no_check, if_exists=if_exists, mcp_server=server, **settings
             )
         except InvalidParams as refused:
-            if "token_required" not in (fault.code for fault in refused.faults):
+            if TOKEN_REQUIRED not in (fault.code for fault in refused.faults):
                 raise
+    name = settings.get("name")
+    existing = None if name is None else await _existing(gateway, name, if_exists)
     return await _ask_consent(
         gateway,
-        MCP,
+        MCP if existing is None else (await gateway.connectors.get(existing)).kind,
         redirect_url=redirect_url,
         no_browser=no_browser,
-        name=settings.get("name"),
+        name=name,
         variables={},
-        existing=None,
-        mcp_server={**server, **app},
+        existing=existing,
+        mcp_server={**server, **app} if existing is None else None,
     )
 
 

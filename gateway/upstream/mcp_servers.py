@@ -9,7 +9,7 @@ from uuid import uuid4
 import msgspec
 from yarl import URL
 
-from gateway.contract.connectors import MCP
+from gateway.contract.connectors import MCP, TOKEN_REQUIRED
 from gateway.errors import (
     FieldError,
     GatewayError,
@@ -31,8 +31,6 @@ from gateway.upstream.upstreams import Upstreams
 
 #: maximum pages of tools, tools, and bytes of all tools
 _MAX_PAGES, _MAX_TOOLS, _MAX_BYTES = 200, 2_000, 8 << 20
-#: the code of the fault of a server that needs a token, or a person's consent
-TOKEN_REQUIRED = "token_required"
 #: a member of a query whose name says that it is a credential; `team` and `project_ref` are none
 _SECRET_NAME = re.compile(r"key$|token|secret|passw|credential|signature|^(auth|authorization|jwt|pat|sig|code)$", re.I)
 
@@ -98,7 +96,7 @@ async def described(upstreams: Upstreams, address: McpAddress) -> dict[str, Any]
         tools = await _tools(session, own_url(session, url))
     except ReauthorizationRequired as refused:
         if address.token is None:
-            raise token_required() from refused
+            raise _token_required() from refused
         raise InvalidParams("the MCP server does not list its tools: its token is refused") from refused
     return {
         MARK: session.spec.mcp,
@@ -109,15 +107,13 @@ async def described(upstreams: Upstreams, address: McpAddress) -> dict[str, Any]
     }
 
 
-def token_required() -> InvalidParams:
+def _token_required() -> InvalidParams:
     """The error of a server that answers nobody without a token."""
     message = (
         "the MCP server does not list its tools: it asks for a token; give one in access_token, or let a person sign "
         "in: gateway connect --mcp URL, or POST /api/v1/integrations/connectors/oauth/initiate with mcp_server"
     )
-    return InvalidParams(
-        faults=[FieldError("/credentials/access_token", "access_token", TOKEN_REQUIRED, message)],
-    )
+    return InvalidParams(faults=[FieldError("/credentials/access_token", "access_token", TOKEN_REQUIRED, message)])
 
 
 def url_of(upstreams: Upstreams, address: McpAddress) -> URL:

@@ -101,16 +101,23 @@ async def _challenge(upstreams: Upstreams, url: URL, address: McpAddress) -> Cha
 async def _first(
     upstreams: Upstreams, override: URL | None, places: Sequence[str], read: Callable[[bytes], Read]
 ) -> Read:
-    """What is read of the first document that exists; raises UpstreamInvalidResponse, also if that one is refused."""
-    missing = []
+    """What is read of the first document that can be used; raises UpstreamInvalidResponse with the reasons."""
+    refused = []
     for place in places:
         url = checked_identifier(place)
         shown = f"{url.origin()}{url.raw_path}"
-        status, body = await document_at(upstreams.transport.policy, relocated(url, override), shown=shown)
-        if status == 200:
-            try:
-                return read(body)
-            except UpstreamInvalidResponse as refused:
-                raise UpstreamInvalidResponse(f"{shown} is refused: {refused.detail}") from refused
-        missing.append(f"{shown} answers {status}" + (", and redirects are not followed" * (300 <= status < 400)))
-    raise UpstreamInvalidResponse("; ".join(missing))
+        try:
+            return read(await _document(upstreams, relocated(url, override)))
+        except UpstreamInvalidResponse as error:
+            refused.append(f"{shown}: {error.detail}")
+    raise UpstreamInvalidResponse("; ".join(refused))
+
+
+async def _document(upstreams: Upstreams, url: URL) -> bytes:
+    """The document at a URL; raises UpstreamInvalidResponse if there is none."""
+    status, body = await document_at(upstreams.transport.policy, url)
+    if 300 <= status < 400:
+        raise UpstreamInvalidResponse("it redirects, which is not followed")
+    if status != 200:
+        raise UpstreamInvalidResponse(f"it answers {status}")
+    return body

@@ -193,7 +193,7 @@ HOSTILE = {
     "metadata that are no object": ({"instead": {SERVER_PATH: answering("[]")}}, "no such metadata"),
     "metadata that are no JSON": ({"instead": {SERVER_PATH: answering("<html>")}}, "no such metadata"),
     "metadata too deep": ({"instead": {SERVER_PATH: answering("[" * 100_000)}}, "no such metadata"),
-    "metadata that move": ({"instead": {RESOURCE_PATH: moved}}, "redirects are not followed"),
+    "metadata that move": ({"instead": {RESOURCE_PATH: moved}}, "which is not followed"),
     "metadata without an end": ({"instead": {SERVER_PATH: endless}}, "larger than 256 KiB"),
     "a challenge that names a private network": (
         {"challenge": 'Bearer resource_metadata="https://169.254.169.254/x"'},

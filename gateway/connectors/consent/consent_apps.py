@@ -9,6 +9,7 @@ from yarl import URL
 
 from gateway.connectors.consent.apps import RegisteredApps
 from gateway.contract.oauth import CLIENT_DOCUMENT, ClientDocumentView
+from gateway.errors import UpstreamError, UpstreamInvalidResponse
 from gateway.foundation.hosts import is_forbidden_host
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.oauth_tokens.fetching import document_at
@@ -61,5 +62,8 @@ class ConsentApps:
         """The app as the authorization server has registered it; raises UpstreamError."""
         address = endpoint(registration_url, {}, self._upstreams.override_of(spec.kind))
         body = registration_body(spec.oauth_endpoints, self._redirect_uri, self._base_url)
-        status, said = await document_at(self._upstreams.transport.policy, address, body)
+        try:
+            status, said = await document_at(self._upstreams.transport.policy, address, body)
+        except UpstreamInvalidResponse as error:
+            raise UpstreamError(f"the registration endpoint of {spec.kind}: {error.detail}") from error
         return read_registration(spec.oauth_endpoints, status, said)
