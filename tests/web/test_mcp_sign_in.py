@@ -11,9 +11,10 @@ import aiohttp
 import pytest
 from yarl import URL
 
+from gateway.access.identity.model import Caller
 from gateway.contract.oauth import CLIENT_DOCUMENT
 from tests.harness.caller import Answer, Api
-from tests.harness.console import ConsoleBrowser, signed_in
+from tests.harness.clients import caller_of
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.mcp_server import CREATE, SEARCH
 from tests.harness.mcp_sign_in import ISSUER, RESOURCE, SignInServer, answering, sign_in_server
@@ -31,7 +32,7 @@ class Setting:
     front: FrontEnd
     organization_id: UUID
     api: Api
-    browser: ConsoleBrowser
+    caller: Caller
     #: every response to callers and browsers
     said: list[bytes] = field(default_factory=list)
 
@@ -49,14 +50,18 @@ class Setting:
 
     async def consent(self, consent_url: str) -> Mapping[str, str]:
         """A person gives consent in a browser: the query of the final redirect."""
-        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser:
-            url = URL(f"{self.front.base_url}{URL(consent_url).raw_path_qs}", encoded=True)
-            for _ in range(2):
-                async with browser.get(url, allow_redirects=False) as step:
-                    assert step.status in (302, 303), await step.text()
-                    url = URL(step.headers["Location"], encoded=True)
-            back = URL(f"{self.front.base_url}{url.raw_path_qs}", encoded=True)
-            async with browser.get(back, allow_redirects=False) as step:
+        begin = URL(f"{self.front.base_url}{URL(consent_url).raw_path_qs}", encoded=True)
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as browser:
+            async with browser.get(begin, allow_redirects=False) as step:
+                assert step.status == 303, await step.text()
+                # The cookie is `Secure`, and the test reaches the gateway without TLS.
+                cookies = {"Cookie": step.headers["Set-Cookie"].partition(";")[0]}
+                page = URL(step.headers["Location"], encoded=True)
+            async with browser.get(page, allow_redirects=False) as step:
+                assert step.status == 302, await step.text()
+                back = URL(step.headers["Location"], encoded=True)
+            back = URL(f"{self.front.base_url}{back.raw_path_qs}", encoded=True)
+            async with browser.get(back, headers=cookies, allow_redirects=False) as step:
                 self.said.append(await step.read())
                 assert step.status == 303, self.said[-1]
                 landed = step.headers["Location"]
@@ -92,9 +97,9 @@ async def reached(
             async with (
                 front_end(folder, database_url, redis_url, **settings) as one,
                 one.api(organization_id) as api,
-                signed_in(one, *await one.client(organization_id)) as browser,
             ):
-                yield Setting(server, one, organization_id, api, browser)
+                client_id, _ = await one.client(organization_id)
+                yield Setting(server, one, organization_id, api, caller_of(organization_id, client_id))
 
 
 @pytest.fixture
@@ -106,7 +111,8 @@ async def setting(reached: Setting) -> AsyncIterator[Setting]:
     reached.said.clear()
     yield reached
     await reached.api.call("DELETE", f"/api/v1/oauth/credentials/connector_type/{KIND}")
-    await reached.browser.send(f"/console/kinds/{KIND}/delete", csrf=await reached.browser.csrf())
+    if KIND in reached.front.services.catalog.kinds:
+        await reached.front.services.connectors.imports.delete(reached.caller, KIND)
     await eventually(lambda: KIND not in reached.front.services.catalog.kinds)
     assert not [said for said in reached.said if b"canary" in said]
 

@@ -180,6 +180,8 @@ class Flows:
         self._imports.require(caller)
         if requested.connector_id is not None:
             raise InvalidParams("a connector to an MCP server is authorized again by its own connector_type")
+        if server.kind is not None:
+            self._imports.require_free(server.kind)
         sign_in = await sign_in_of(self._upstreams, McpAddress(url=server.url, kind=server.kind))
         self._imports.require_free(sign_in.kind)
         if server.client_id is not None:
@@ -303,7 +305,8 @@ class Flows:
         if flow.server is None:
             return self._catalog.kinds[flow.kind]
         address = flow.server.address(tokens.credentials["access_token"])
-        return self._catalog.kinds[await self._imports.serve_server(caller, address)]
+        name = await self._imports.serve_server(caller, address)
+        return self._catalog.kinds[name]
 
     async def _save(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> ConnectorRecord:
         spec, override = kind.spec, self._upstreams.overrides.get(flow.kind)

@@ -131,8 +131,8 @@ class Imports:
         draft = await self._store_draft(caller, address.url, document, report)
         if served is not None:
             raise Conflict(
-                f"the tools of {name} differ from those that were accepted: {changes[0]}; review "
-                f"/console/kinds/{name}/{draft.version}, or give another name of the kind"
+                f"the tools of {name} differ from those that were accepted; review /console/kinds/{name}/"
+                f"{draft.version}, or give another name of the kind: {changes[0]}"
             )
         await self.serve(caller, name, draft.version, {}, None)
         await self._following.load()
