@@ -1,20 +1,23 @@
 """A person signs in to an MCP server: registration, consent, calls, renewal, more scopes, and what is refused."""
 
+import html
 import os
+import re
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from unittest.mock import patch
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 from uuid import UUID, uuid4
 
 import aiohttp
 import pytest
 from yarl import URL
 
-from gateway.access.identity.model import Caller
 from gateway.contract.oauth import CLIENT_DOCUMENT
 from tests.harness.caller import Answer, Api
-from tests.harness.clients import caller_of
+from tests.harness.command_line import started
+from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.mcp_server import CREATE, SEARCH
 from tests.harness.mcp_sign_in import ISSUER, RESOURCE, SignInServer, answering, sign_in_server
@@ -32,7 +35,7 @@ class Setting:
     front: FrontEnd
     organization_id: UUID
     api: Api
-    caller: Caller
+    browser: ConsoleBrowser
     #: every response to callers and browsers
     said: list[bytes] = field(default_factory=list)
 
@@ -54,7 +57,7 @@ class Setting:
         async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as browser:
             async with browser.get(begin, allow_redirects=False) as step:
                 assert step.status == 303, await step.text()
-                # The cookie is `Secure`, and the test reaches the gateway without TLS.
+                # The cookie of a public gateway is `Secure`, and the test reaches it without TLS.
                 cookies = {"Cookie": step.headers["Set-Cookie"].partition(";")[0]}
                 page = URL(step.headers["Location"], encoded=True)
             async with browser.get(page, allow_redirects=False) as step:
@@ -93,13 +96,25 @@ async def reached(
     organization_id, folder = await front.organization(), tmp_path_factory.mktemp("sign-in")
     async with sign_in_server(SignInServer()) as server:
         with patch.dict(os.environ, {"GATEWAY_UPSTREAM_TRACKER": str(server.origin)}):
-            settings = {"import_organizations": (organization_id,), "public_url": "https://gateway.example"}
+            settings = {"import_organizations": (organization_id,)}
             async with (
                 front_end(folder, database_url, redis_url, **settings) as one,
                 one.api(organization_id) as api,
+                signed_in(one, *await one.client(organization_id)) as browser,
             ):
-                client_id, _ = await one.client(organization_id)
-                yield Setting(server, one, organization_id, api, caller_of(organization_id, client_id))
+                yield Setting(server, one, organization_id, api, browser)
+
+
+@pytest.fixture
+async def public(setting: "Setting", tmp_path: Path, database_url: str, redis_url: str) -> AsyncIterator["Setting"]:
+    """The same with a gateway that authorization servers can reach."""
+    settings = {"import_organizations": (setting.organization_id,), "public_url": "https://gateway.example"}
+    with patch.dict(os.environ, {"GATEWAY_UPSTREAM_TRACKER": str(setting.server.origin)}):
+        async with (
+            front_end(tmp_path, database_url, redis_url, **settings) as one,
+            one.api(setting.organization_id) as api,
+        ):
+            yield replace(setting, front=one, api=api)
 
 
 @pytest.fixture
@@ -110,9 +125,9 @@ async def setting(reached: Setting) -> AsyncIterator[Setting]:
             setattr(reached.server, name, value)
     reached.said.clear()
     yield reached
-    await reached.api.call("DELETE", f"/api/v1/oauth/credentials/connector_type/{KIND}")
-    if KIND in reached.front.services.catalog.kinds:
-        await reached.front.services.connectors.imports.delete(reached.caller, KIND)
+    async with reached.front.services.database.system() as connection:
+        await connection.execute("DELETE FROM oauth_registrations; DELETE FROM oauth_apps")
+    await reached.browser.send(f"/console/kinds/{KIND}/delete", csrf=await reached.browser.csrf())
     await eventually(lambda: KIND not in reached.front.services.catalog.kinds)
     assert not [said for said in reached.said if b"canary" in said]
 
@@ -134,7 +149,7 @@ async def test_a_person_signs_in_and_the_tools_are_operations(setting: Setting):
     assert consent["resource"] == request["resource"] == RESOURCE
     assert registration["redirect_uris"] == [consent["redirect_uri"]] == [request["redirect_uri"]]
     assert (registration["application_type"], registration["grant_types"]) == (
-        "web",
+        "native",
         ["authorization_code", "refresh_token"],
     )
 
@@ -166,30 +181,38 @@ async def test_a_connect_link_leads_a_person_to_the_sign_in(setting: Setting):
     assert "Tracker" in shown
 
 
-async def test_a_server_that_reads_client_documents_needs_no_registration(setting: Setting):
-    setting.server.metadata = {"client_id_metadata_document_supported": True}
-    connector_id = await setting.connected()
-    document = (await setting.api.get(CLIENT_DOCUMENT)).json()
-    [consent] = setting.server.consents
+async def test_a_server_that_reads_client_documents_needs_no_registration(public: Setting):
+    public.server.metadata = {"client_id_metadata_document_supported": True}
+    connector_id = await public.connected()
+    document = (await public.api.get(CLIENT_DOCUMENT)).json()
+    [consent] = public.server.consents
 
     assert consent["client_id"] == document["client_id"] == f"https://gateway.example{CLIENT_DOCUMENT}"
     assert consent["redirect_uri"] in document["redirect_uris"]
     assert (document["token_endpoint_auth_method"], bool(document["client_name"])) == ("none", True)
-    assert setting.server.registered == []
-    assert (await setting.execute(connector_id)).status == 200
+    assert public.server.registered == []
+    assert (await public.execute(connector_id)).status == 200
 
 
-async def test_an_app_that_the_organization_has_registered_comes_first(setting: Setting):
+async def test_a_gateway_that_nobody_can_reach_has_no_client_document_and_registers(setting: Setting):
     setting.server.metadata = {"client_id_metadata_document_supported": True}
-    setting.server.clients = {"own": "canary-own-secret"}
+    await setting.connected()
+
+    assert (await setting.api.get(CLIENT_DOCUMENT)).status == 404
+    assert [each["client_id"] for each in setting.server.consents] == ["registered-1"]
+
+
+async def test_an_app_that_the_organization_has_registered_comes_first(public: Setting):
+    public.server.metadata = {"client_id_metadata_document_supported": True}
+    public.server.clients = {"own": "canary-own-secret"}
     app = {"client_id": "own", "client_secret": "canary-own-secret"}
 
-    connector_id = await setting.connected(mcp_server={"url": RESOURCE, "kind": KIND, **app})
-    again = await setting.connected(connector_type=KIND, name="Another")
+    connector_id = await public.connected(mcp_server={"url": RESOURCE, "kind": KIND, **app})
+    again = await public.connected(connector_type=KIND, name="Another")
 
-    assert [each["client_id"] for each in setting.server.consents] == ["own", "own"]
-    assert (setting.server.registered, again != connector_id) == ([], True)
-    assert (await setting.execute(connector_id)).status == 200
+    assert [each["client_id"] for each in public.server.consents] == ["own", "own"]
+    assert (public.server.registered, again != connector_id) == ([], True)
+    assert (await public.execute(connector_id)).status == 200
 
 
 async def test_the_app_of_an_organization_is_not_used_at_another_authorization_server(setting: Setting):
@@ -370,3 +393,55 @@ async def test_the_query_of_a_servers_url_is_part_of_every_request(setting: Sett
 
     assert (checked.json()["status"], executed.status) == ("healthy", 200)
     assert set(setting.server.queries) == {"team=1"}
+
+
+async def test_an_administrator_signs_in_from_the_console(setting: Setting):
+    fields = {"mcp": RESOURCE, "mcp_kind": KIND, "workspace_name": "acme", "sign_in": "yes"}
+    left = await setting.browser.send("/console/kinds", csrf=await setting.browser.csrf(), **fields)
+    begun = re.search(r'href="([^"]+/oauth/consent[^"]+)"', left.body.decode())
+
+    landed = await setting.consent(html.unescape(begun[1]))
+    returned = await setting.browser.get("/console/kinds?" + urlencode(landed))
+
+    assert left.status == 200, left.body
+    assert (returned.status, returned.headers["Location"]) == (303, f"/console/connectors/{landed['connector_id']}")
+    assert KIND in setting.front.services.catalog.kinds
+
+
+async def test_the_console_says_why_a_sign_in_failed_and_repeats_nobody_elses_words(setting: Setting):
+    fields = {"mcp": RESOURCE, "mcp_kind": KIND, "workspace_name": "acme", "sign_in": "yes"}
+    setting.server.answer_to_consent = {"code": None, "error": "access_denied", "error_description": "not today"}
+    left = await setting.browser.send("/console/kinds", csrf=await setting.browser.csrf(), **fields)
+    begun = re.search(r'href="([^"]+/oauth/consent[^"]+)"', left.body.decode())
+
+    landed = await setting.consent(html.unescape(begun[1]))
+    returned = await setting.browser.get("/console/kinds?" + urlencode(landed))
+    forged = await setting.browser.get("/console/kinds?error_description=call+us&error=x&state=" + "0" * 64)
+
+    assert "not today" in returned.body.decode()
+    assert "call us" not in forged.body.decode()
+
+
+async def test_the_command_line_lets_a_person_sign_in(setting: Setting, tmp_path: Path):
+    client_id, secret = await setting.front.client(setting.organization_id)
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "GATEWAY_URL": setting.front.base_url,
+        "GATEWAY_CLIENT_ID": client_id,
+        "GATEWAY_CLIENT_SECRET": secret,
+        "GATEWAY_WORKSPACE": "acme",
+    }
+    words = ("--mcp", RESOURCE, "--redirect-url", f"{setting.base_url}/connect/return", "--no-browser")
+    process = await started("connect", KIND, *words, environment=environment, directory=tmp_path)
+    try:
+        async for line in process.stderr:
+            if b"/oauth/consent" in line:
+                break
+        landed = await setting.consent(line.decode().strip())
+        out, err = await process.communicate()
+    finally:
+        if process.returncode is None:
+            process.kill()
+
+    assert (process.returncode, landed["connector_id"] in out.decode()) == (0, True), err
