@@ -131,7 +131,7 @@ async def _connect_server(
 ) -> Connector:
     """A connector to an MCP server, whose tools are accepted by that; a person signs in if the server asks for it."""
     given = read_pairs(credentials, "--credential")
-    app = {name: given[name] for name in ("client_id", "client_secret") if name in given}
+    app = {name: value for name, value in given.items() if name in ("client_id", "client_secret")}
     if not app:
         try:
             return await gateway.connectors.create(

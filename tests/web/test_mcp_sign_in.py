@@ -25,6 +25,9 @@ from tests.harness.waiting import eventually
 
 CONNECTORS, KIND = "/api/v1/integrations/connectors", "tracker"
 INITIATE = f"{CONNECTORS}/oauth/initiate"
+#: rows with a secret in a readable column
+PLAIN = "SELECT count(*) FROM {} AS row WHERE row::text LIKE '%canary%'"
+TABLES = ("oauth_registrations", "oauth_flows", "oauth_apps", "connectors", "connector_secrets", "imported_kinds")
 
 
 @dataclass
@@ -136,6 +139,8 @@ async def test_a_person_signs_in_and_the_tools_are_operations(setting: Setting):
     connector_id = await setting.connected()
     executed = await setting.execute(connector_id)
     shown = await setting.record(connector_id)
+    async with setting.front.services.database.system() as connection:
+        plain = [await connection.fetchval(PLAIN.format(table)) for table in TABLES]
     [consent], [registration], [request] = (
         setting.server.consents,
         setting.server.registered,
@@ -143,7 +148,10 @@ async def test_a_person_signs_in_and_the_tools_are_operations(setting: Setting):
     )
 
     assert (executed.status, shown["kind"], shown["auth_method"]) == (200, KIND, "oauth"), executed.body
-    assert setting.server.headers[-1]["Authorization"] in {f"Bearer {token}" for token in setting.server.good}
+    assert {each["Authorization"] for each in setting.server.headers} == {
+        f"Bearer {each}" for each in setting.server.good
+    }
+    assert plain == [0] * len(TABLES)
     assert (consent["client_id"], consent["scope"]) == ("registered-1", "issues:read")
     assert (consent["code_challenge_method"], consent["response_type"]) == ("S256", "code")
     assert consent["resource"] == request["resource"] == RESOURCE

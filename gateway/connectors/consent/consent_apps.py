@@ -9,8 +9,8 @@ from yarl import URL
 
 from gateway.connectors.consent.apps import RegisteredApps
 from gateway.contract.oauth import CLIENT_DOCUMENT, ClientDocumentView
-from gateway.errors import UpstreamError, UpstreamInvalidResponse
-from gateway.foundation.hosts import is_forbidden_host
+from gateway.errors import Conflict, UpstreamError, UpstreamInvalidResponse
+from gateway.foundation.hosts import is_forbidden_host, is_loopback
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.oauth_tokens.fetching import document_at
 from gateway.upstream.oauth_tokens.messages import endpoint
@@ -44,6 +44,9 @@ class ConsentApps:
 
     async def app_for(self, organization_id: UUID, spec: ConnectorSpec) -> App:
         """The app for a consent; raises Conflict if there is none, and UpstreamError if it cannot be registered."""
+        url = URL(self._base_url)
+        if spec.mcp is not None and url.scheme != "https" and not is_loopback(url.host or ""):
+            raise Conflict("people sign in to MCP servers by https only: let the operator set GATEWAY_PUBLIC_URL")
         configured = await self._apps.configured(organization_id, spec)
         if configured is not None:
             return configured

@@ -21,8 +21,6 @@ from gateway.web.pages.rendering import PAGES, html_response
 
 _PAGE = "/console/kinds"
 _EFFECT = "effect:"
-#: members of an MCP server's address → fields of the form
-_SERVER_FIELDS = {"token": "token", "header": "header", "kind": "mcp_kind"}
 #: maximum operations, lines of the report and differences on the page of a version
 _SHOWN = 500
 
@@ -90,8 +88,8 @@ def _state(request: web.Request) -> str:
 
 
 def _server_address(fields: dict[str, str]) -> McpAddress:
-    given = {name: fields.get(field, "").strip() or None for name, field in _SERVER_FIELDS.items()}
-    return McpAddress(url=fields["mcp"].strip(), **given)
+    token, header, kind = (fields.get(name, "").strip() or None for name in ("token", "header", "mcp_kind"))
+    return McpAddress(url=fields["mcp"].strip(), token=token, header=header, kind=kind)
 
 
 async def show_version(request: web.Request) -> web.Response:
