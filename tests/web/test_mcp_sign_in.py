@@ -1,9 +1,13 @@
 """A person signs in to an MCP server: registration, consent, calls, renewal, more scopes, and what is refused."""
 
+import asyncio
 import html
 import os
 import re
+import sys
+from asyncio.subprocess import DEVNULL
 from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unittest.mock import patch
@@ -21,9 +25,11 @@ from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.mcp_server import CREATE, SEARCH
 from tests.harness.mcp_sign_in import ISSUER, RESOURCE, SignInServer, answering, sign_in_server
+from tests.harness.processes import free_port
 from tests.harness.waiting import eventually
 
 CONNECTORS, KIND = "/api/v1/integrations/connectors", "tracker"
+SERVERS = Path(__file__).parents[1] / "agents" / "mcp" / "servers"
 INITIATE = f"{CONNECTORS}/oauth/initiate"
 #: rows with a secret in a readable column
 PLAIN = "SELECT count(*) FROM {} AS row WHERE row::text LIKE '%canary%'"
@@ -148,9 +154,8 @@ async def test_a_person_signs_in_and_the_tools_are_operations(setting: Setting):
     )
 
     assert (executed.status, shown["kind"], shown["auth_method"]) == (200, KIND, "oauth"), executed.body
-    assert {each["Authorization"] for each in setting.server.headers} == {
-        f"Bearer {each}" for each in setting.server.good
-    }
+    [token] = setting.server.good
+    assert {each["Authorization"] for each in setting.server.headers} == {f"Bearer {token}"}
     assert plain == [0] * len(TABLES)
     assert (consent["client_id"], consent["scope"]) == ("registered-1", "issues:read")
     assert (consent["code_challenge_method"], consent["response_type"]) == ("S256", "code")
@@ -453,3 +458,54 @@ async def test_the_command_line_lets_a_person_sign_in(setting: Setting, tmp_path
             process.kill()
 
     assert (process.returncode, landed["connector_id"] in out.decode()) == (0, True), err
+
+
+@asynccontextmanager
+async def official_server() -> AsyncIterator[str]:
+    """The origin of a server of the official Python SDK, in a process of its own."""
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, SERVERS / "python_sign_in_server.py", str(port), stdout=DEVNULL, stderr=DEVNULL
+    )
+    try:
+        await eventually(lambda: _listens(port), within=60)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def _listens(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    return True
+
+
+async def test_a_person_signs_in_to_a_server_of_the_official_sdk(
+    setting: Setting, tmp_path: Path, database_url: str, redis_url: str
+):
+    kind, url, added = "calculator", "https://mcp.calculator.io/mcp", []
+    settings = {"import_organizations": (setting.organization_id,)}
+    async with official_server() as origin:
+        with patch.dict(os.environ, {"GATEWAY_UPSTREAM_CALCULATOR": origin}):
+            async with (
+                front_end(tmp_path, database_url, redis_url, **settings) as one,
+                one.api(setting.organization_id) as api,
+            ):
+                connector_id = await replace(setting, front=one, api=api).connected(
+                    mcp_server={"url": url, "kind": kind}
+                )
+                connectors = one.services.connectors
+                record = await connectors.store.get(setting.organization_id, UUID(connector_id))
+                authorizer = connectors.oauth.authorizers.authorizer_of(record)
+                for number in range(2):
+                    body = {"entity": kind, "action": "add", "params": {"a": number, "b": 1}}
+                    executed = await api.call("POST", f"{CONNECTORS}/{connector_id}/execute", json=body)
+                    added.append(executed.json()["result"]["content"][0]["text"])
+                    await authorizer.renewed(await authorizer.headers())
+                revoked = await connectors.oauth.authorizers.revoke(record)
+
+    assert (added, revoked) == (["1", "2"], True)
