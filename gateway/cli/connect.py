@@ -15,8 +15,8 @@ from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.shell_completion import complete_connector, complete_kind
 from gateway.client import Connector, Gateway
 from gateway.client.connectors import IfExists
-from gateway.contract.connectors import MCP, ConnectorSettings
-from gateway.errors import Conflict
+from gateway.contract.connectors import MCP, TOKEN_REQUIRED, ConnectorSettings
+from gateway.errors import Conflict, InvalidParams
 from gateway.kinds.command_line import is_key_file
 from gateway.kinds.suggestions import did_you_mean
 
@@ -25,6 +25,7 @@ from gateway.kinds.suggestions import did_you_mean
 @click.argument("kind", required=False, shell_complete=complete_kind)
 @click.option("--mcp", "mcp_url", metavar="URL", help="Connect an MCP server; KIND is then the name of its own kind.")
 @click.option("--header", metavar="NAME", help="With --mcp: the header of the access token, if it is no bearer token.")
+@click.option("--query", metavar="NAME", help="With --mcp: the member of the URL's query that is the access token.")
 @click.option(
     "--credential", "credentials", multiple=True, metavar="NAME=VALUE", help="A credential, or NAME=@FILE; repeatable."
 )
@@ -61,14 +62,17 @@ async def connect(gateway: Gateway, /, **options: Any) -> Connector:
     \b
     gateway connect team-chat
     gateway connect support-desk --env subdomain=acme --credential email=me@acme.example --credential api_token=@token
+    gateway connect tracker --mcp https://mcp.tracker.example/mcp
     gateway connect tracker --mcp https://mcp.tracker.example/mcp --credential access_token=@token
     """
-    mcp_url, header = options.pop("mcp_url"), options.pop("header")
+    mcp_url, header, query = (options.pop(name) for name in ("mcp_url", "header", "query"))
     given = {name: options.pop(name) for name in get_type_hints(ConnectorSettings)}
     settings = {name: value for name, value in given.items() if value is not None}
     named = msgspec.convert(settings, ConnectorSettings)
     if mcp_url is not None:
-        return await _connect_server(gateway, named, mcp_url, header, **options)
+        server = {"url": mcp_url, "kind": options["kind"], "header": header, "query": query}
+        server = {name: value for name, value in server.items() if value is not None}
+        return await _connect_server(gateway, named, server, **options)
     if options["kind"] is None:
         raise click.UsageError("name the KIND, or a server by --mcp URL; gateway specs list shows the kinds")
     return await _connect(gateway, named, **options)
@@ -117,24 +121,37 @@ async def _connect(
 async def _connect_server(
     gateway: Gateway,
     settings: ConnectorSettings,
-    url: str,
-    header: str | None,
+    server: dict[str, str],
     *,
-    kind: str | None,
     credentials: tuple[str, ...],
     if_exists: IfExists,
+    redirect_url: str | None,
+    no_browser: bool,
     no_check: bool,
     **_: Any,
 ) -> Connector:
-    """A connector to an MCP server, whose tools are accepted by that."""
-    named = {"url": url, "kind": kind, "header": header}
-    return await gateway.connectors.create(
-        MCP,
-        read_pairs(credentials, "--credential"),
-        validate=not no_check,
-        if_exists=if_exists,
-        mcp_server={name: value for name, value in named.items() if value is not None},
-        **settings,
+    """A connector to an MCP server, whose tools are accepted by that; a person signs in if the server asks for it."""
+    given = read_pairs(credentials, "--credential")
+    app = {name: value for name, value in given.items() if name in ("client_id", "client_secret")}
+    if not app:
+        try:
+            return await gateway.connectors.create(
+                MCP, given, validate=not no_check, if_exists=if_exists, mcp_server=server, **settings
+            )
+        except InvalidParams as refused:
+            if TOKEN_REQUIRED not in (fault.code for fault in refused.faults):
+                raise
+    name = settings.get("name")
+    existing = None if name is None else await _existing(gateway, name, if_exists)
+    return await _ask_consent(
+        gateway,
+        MCP if existing is None else (await gateway.connectors.get(existing)).kind,
+        redirect_url=redirect_url,
+        no_browser=no_browser,
+        name=name,
+        variables={},
+        existing=existing,
+        mcp_server={**server, **app} if existing is None else None,
     )
 
 
@@ -159,11 +176,14 @@ async def _ask_consent(
     name: str | None,
     variables: dict[str, str],
     existing: str | None,
+    mcp_server: dict[str, str] | None = None,
 ) -> Connector:
     """The connector, after a person has given consent in a browser."""
     async with AsyncExitStack() as exit_stack:
         callback = redirect_url if redirect_url else await exit_stack.enter_async_context(callback_page())
-        consent = await gateway.connectors.connect(kind, callback, name=name, environment=variables, connector=existing)
+        consent = await gateway.connectors.connect(
+            kind, callback, name=name, environment=variables, connector=existing, mcp_server=mcp_server
+        )
         note("open this URL and give consent; waiting (Ctrl-C stops)")
         click.echo(consent.url, err=True)
         if not no_browser and has_browser():

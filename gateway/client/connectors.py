@@ -93,7 +93,7 @@ class Connectors:
         """Create a connector; its `name` is the kind's title unless given.
 
         It is a person's own with `owner`: `me`, or the person's id. With the kind `mcp` and `mcp_server` (`url`, and
-        optionally `kind` and `header`), the tools of an MCP server become the operations of a kind of its own.
+        optionally `kind`, `header` and `query`), the tools of an MCP server become the operations of a kind of its own.
 
         With `validate`, raises InvalidCredentials if the application refuses the credentials. If the workspace has a
         connector with that name, `if_exists` decides: `create` creates another (the default), `fail` raises Conflict
@@ -120,14 +120,17 @@ class Connectors:
         scopes: Sequence[str] | None = None,
         connector: str | Connector | None = None,
         owner: str | None = None,
+        mcp_server: Mapping[str, str] | None = None,
     ) -> Consent:
         """Begin a person's OAuth consent. With `connector`, that connector is authorized again and keeps its id.
 
-        A new connector is a person's own with `owner`: `me`, or the person's id.
+        A new connector is a person's own with `owner`: `me`, or the person's id. With the kind `mcp` and `mcp_server`
+        (`url`, and optionally `kind`, `client_id` and `client_secret`), the person signs in to an MCP server, whose
+        tools become the operations of a kind of its own.
         """
         renewed = None if connector is None else (await self.resolve(connector)).id
         members = {"name": name, "environment": environment, "scopes": scopes, "connector_id": renewed}
-        members |= {"owner": owner}
+        members |= {"owner": owner, "mcp_server": mcp_server}
         body = {
             "workspace_name": self._session.settings.workspace_name,
             "connector_type": kind,

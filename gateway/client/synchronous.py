@@ -124,7 +124,7 @@ class SyncConnectors(Synchronous[Connectors]):
         """Create a connector; its `name` is the kind's title unless given.
 
         It is a person's own with `owner`: `me`, or the person's id. With the kind `mcp` and `mcp_server` (`url`, and
-        optionally `kind` and `header`), the tools of an MCP server become the operations of a kind of its own.
+        optionally `kind`, `header` and `query`), the tools of an MCP server become the operations of a kind of its own.
 
         With `validate`, raises InvalidCredentials if the application refuses the credentials. If the workspace has a
         connector with that name, `if_exists` decides: `create` creates another (the default), `fail` raises Conflict
@@ -153,10 +153,13 @@ class SyncConnectors(Synchronous[Connectors]):
         scopes: Sequence[str] | None = None,
         connector: str | Connector | None = None,
         owner: str | None = None,
+        mcp_server: Mapping[str, str] | None = None,
     ) -> SyncConsent:
         """Begin a person's OAuth consent. With `connector`, that connector is authorized again and keeps its id.
 
-        A new connector is a person's own with `owner`: `me`, or the person's id.
+        A new connector is a person's own with `owner`: `me`, or the person's id. With the kind `mcp` and `mcp_server`
+        (`url`, and optionally `kind`, `client_id` and `client_secret`), the person signs in to an MCP server, whose
+        tools become the operations of a kind of its own.
         """
         return SyncConsent(
             self._loop.run(
@@ -168,6 +171,7 @@ class SyncConnectors(Synchronous[Connectors]):
                     scopes=scopes,
                     connector=connector,
                     owner=owner,
+                    mcp_server=mcp_server,
                 )
             ),
             self._loop,

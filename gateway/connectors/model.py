@@ -30,6 +30,8 @@ class ConnectorRecord:
     environment: dict[str, str]
     #: the person whose account it is; None for a shared connector
     owner_id: UUID | None = None
+    #: scopes that the application asked for when it refused a call; the next consent requests them too
+    asked_scopes: list[str] = field(default_factory=list)
     #: another one after a person replaced the credentials; the same after a renewal
     account_id: UUID
     created_at: datetime

@@ -6,7 +6,7 @@ whenever it may have missed a notification. The half minute is a second safeguar
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -85,6 +85,9 @@ class SealedAuthorizer:
         """Make the connector `needs_reauth`, unless its credentials were replaced meanwhile."""
         record = self._record
         await self._mark_needs_reauth(record.organization_id, record.id, self._version, reason)
+
+    async def needs_scopes(self, scopes: Sequence[str]) -> None:
+        """Do nothing: credentials that a person gives are not requested by scopes."""
 
 
 _NEXT_STEP = {

@@ -38,6 +38,7 @@ from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.turns import in_thread, mapped
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.sunsets import described_sunset
 from gateway.upstream.auth import Authorizer, StaticAuthorizer, bad_key, checked_credentials, headers_for, shown_name
 from gateway.upstream.oauth_tokens.assertions import AssertionSigner
@@ -83,7 +84,7 @@ class VerifiedCredentials:
 
 
 #: the app that renews tokens of an organization's kind: `Apps.of`
-AppOf = Callable[[UUID, str, AuthMethod, Mapping[str, str]], Awaitable[App]]
+AppOf = Callable[[UUID, ConnectorSpec, AuthMethod, Mapping[str, str]], Awaitable[App]]
 #: begins the copies of a new connector, for a client: `Synchronization.begin`
 BeginCopies = Callable[[ConnectorRecord, UUID], Awaitable[object]]
 
@@ -167,7 +168,7 @@ class ConnectorService:
     async def _verify_tokens(self, organization_id: UUID, verified: VerifiedCredentials) -> VerifiedCredentials:
         spec = verified.kind.spec
         try:
-            app = await self._app_of(organization_id, spec.kind, verified.authentication, verified.credentials)
+            app = await self._app_of(organization_id, spec, verified.authentication, verified.credentials)
         except (Conflict, InvalidCredentials):
             app = None  # without an app tokens cannot be renewed, but they may still be valid
         tokens = RefreshingAuthorizer(

@@ -75,6 +75,11 @@ async def open_connectors(
             observe=logs.requests.note if settings.request_log_retention else None,
         )
         upstreams = Upstreams(await stack.enter_async_context(transport), overrides)
+        imported_kinds = ImportedKindStore(database)
+        following = ImportedKinds(imported_kinds, catalog, lambda: resolver.invalidate_all())
+        imports = Imports(
+            logs.audit, imported_kinds, catalog, following, upstreams, frozenset(settings.import_organizations)
+        )
         oauth = await stack.enter_async_context(
             open_oauth(
                 logs.audit,
@@ -85,6 +90,7 @@ async def open_connectors(
                 connectors=store,
                 access=access,
                 upstreams=upstreams,
+                imports=imports,
                 platform=platform_apps(),
                 base_url=settings.base_url,
                 is_embedded=settings.embedded,
@@ -92,8 +98,6 @@ async def open_connectors(
         )
         resolver = ConnectorResolver(store, catalog, upstreams, oauth.authorizers)
         notifications.subscribe({"connector": resolver.on_notify}, resolver.invalidate_all)
-        imported_kinds = ImportedKindStore(database)
-        following = ImportedKinds(imported_kinds, catalog, resolver.invalidate_all)
         notifications.subscribe({TOPIC: following.on_notify}, following.on_notify)
         with suppress(Unavailable, asyncpg.PostgresError):  # then they are loaded once notifications arrive
             await following.load()
@@ -123,14 +127,7 @@ async def open_connectors(
             store=store,
             access=access,
             change=change,
-            imports=Imports(
-                logs.audit,
-                imported_kinds,
-                catalog,
-                following,
-                upstreams,
-                frozenset(settings.import_organizations),
-            ),
+            imports=imports,
             links=links,
             upstreams=upstreams,
             oauth=oauth,

@@ -24,6 +24,8 @@ AGENT_SCOPES = ("read", "write")
 #: paths of the metadata of resources (RFC 9728) and of the authorization server (RFC 8414), and of its endpoints
 RESOURCE_METADATA, SERVER_METADATA = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
 AUTHORIZE, TOKEN, REVOKE, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/revoke", "/oauth/register"
+#: path of the document that describes the gateway as a client, whose URL is then its client id
+CLIENT_DOCUMENT = "/oauth/client-metadata.json"
 #: the path of the API as a resource (RFC 8707), for the tokens of `gateway login`
 API_RESOURCE = "/api"
 #: seconds until a consent at an application expires
@@ -48,6 +50,17 @@ class FlowStatus(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerToSignInTo:
+    """An MCP server whose tools are accepted by a consent, and perhaps the OAuth app that is registered for it."""
+
+    url: str
+    #: the name of its kind; made from the server's name when left out
+    kind: str | None = None
+    client_id: str | None = None
+    client_secret: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsentRequest:
     """A request to create or reauthorize a connector by consent."""
 
@@ -63,6 +76,8 @@ class ConsentRequest:
     state: str | None = None
     #: `me` or a person's id; None for a shared connector
     owner: str | None = None
+    #: in place of a served kind
+    mcp_server: ServerToSignInTo | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -229,6 +244,18 @@ class ServerMetadataView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     service_documentation: Annotated[
         Url, member("How to connect a host.", "https://gateway.example.com/docs/how-to/agents")
     ]
+
+
+class ClientDocumentView(Struct, frozen=True, kw_only=True):
+    """The gateway as a client of other authorization servers: its client ID metadata document."""
+
+    client_id: Annotated[Url, member("The URL of this document.", f"{_ISSUER}{CLIENT_DOCUMENT}")]
+    client_name: Annotated[str, member("The name that consent pages show.", "Agent connector gateway")]
+    client_uri: Annotated[Url, member("The gateway.", _ISSUER)]
+    redirect_uris: Annotated[list[str], member("The URLs that receive the authorization response.")]
+    grant_types: Annotated[list[str], member("The grants.", ["authorization_code", "refresh_token"])]
+    response_types: Annotated[list[str], member("The response types.", ["code"])]
+    token_endpoint_auth_method: Annotated[str, member("`none`: the gateway is a public client.", "none")]
 
 
 class HostRegistration(Struct, frozen=True):

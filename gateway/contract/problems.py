@@ -53,6 +53,9 @@ class ErrorFacts(Struct, frozen=True, omit_defaults=True, kw_only=True):
     line: Annotated[int | None, member("Of a faulty policy: the line of the first fault.")] = None
     column: Annotated[int | None, member("Of a faulty policy: the column of the first fault.")] = None
     errors: Annotated[list[FaultView] | None, member("All faults; each message is a complete sentence.")] = None
+    scopes: Annotated[
+        list[str] | None, member("Of a call that needs more access: scopes that the next consent will request.")
+    ] = None
     upstream: Annotated[UpstreamFaultView | None, member("The application's own error.")] = None
 
 

@@ -142,11 +142,19 @@ class OAuthEndpoints(Model):
     #: the server's identifier, which an `iss` in its responses must equal (RFC 9207); the origin of
     #: `authorization_url` by default
     issuer: str | None = None
+    #: whether every authorization response must name the issuer (RFC 9207)
+    names_issuer: bool = False
+    #: where an app registers itself (RFC 7591), if the organization and the platform have none
+    registration_url: str | None = None
+    #: whether the URL of an app's metadata document may be its id, which needs no registration
+    reads_client_documents: bool = False
+    #: the resource that authorization and token requests name (RFC 8707)
+    resource: str | None = None
     #: how the revocation is sent: the form of RFC 7009, or only the token as a bearer token
     revocation_style: Literal["rfc7009", "bearer"] = "rfc7009"
     revocation_method: Literal["POST", "DELETE"] = "POST"
     #: client authentication at the token endpoint
-    client_authentication: Literal["basic", "body"] = "body"
+    client_authentication: Literal["basic", "body", "none"] = "body"
     #: encoding of the token request
     encoding: Literal["form", "json"] = "form"
     scopes: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from gateway.connectors.consent import apps, store
+from gateway.connectors.consent import apps, registrations, store
 from gateway.connectors.key_rotation.rotation import Rotation, SealedTable
 from gateway.connectors.model import binding
 from gateway.context_store.notices import store as inbound_webhooks
@@ -27,6 +27,7 @@ SEALED_TABLES = (
         " WHERE connectors.id = connector_id)",
     ),
     SealedTable("oauth_apps", "kind", apps.binding),
+    SealedTable("oauth_registrations", "issuer", registrations.binding),
     SealedTable("oauth_flows", "id", store.binding),
     SealedTable("schedules", "id", schedules.binding),
     SealedTable("approval_notices", "id", approval_notices.binding),

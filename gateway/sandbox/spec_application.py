@@ -5,7 +5,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, Literal
 
 from multidict import MultiDict
 
@@ -379,9 +379,8 @@ class SpecApplication(Application):
                 put(found, place, call.origin if is_origin else "sandbox")
             return found
 
-        return TokenStyle(
-            client_authentication=(oauth.client_authentication,), encodings=(oauth.encoding,), outputs=outputs
-        )
+        where: Literal["basic", "body"] = "basic" if oauth.client_authentication == "basic" else "body"
+        return TokenStyle(client_authentication=(where,), encodings=(oauth.encoding,), outputs=outputs)
 
     def files(self) -> list[Route]:
         path = f"/_sandbox/of/{self.kind.name}/{{name}}"

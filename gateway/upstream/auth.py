@@ -3,7 +3,7 @@
 import re
 from base64 import b64encode
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from time import monotonic
 from typing import Any, Protocol
@@ -34,6 +34,9 @@ class Authorizer(Protocol):
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
         """Note that the application refused these headers permanently; a stored connector becomes `needs_reauth`."""
 
+    async def needs_scopes(self, scopes: Sequence[str]) -> None:
+        """Note that the application refused a call that needs these scopes; the next consent requests them too."""
+
 
 class StaticAuthorizer:
     """Credentials that cannot be renewed."""
@@ -49,6 +52,9 @@ class StaticAuthorizer:
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
         """Do nothing: there is no stored connector to mark."""
+
+    async def needs_scopes(self, scopes: Sequence[str]) -> None:
+        """Do nothing: there is no stored connector whose next consent could request them."""
 
 
 class Doubts:

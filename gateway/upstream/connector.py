@@ -23,7 +23,7 @@ from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.rules import LongRule, long_rule
 from gateway.upstream.pagination import ListPart
-from gateway.upstream.prepared import PreparedCall, prepare
+from gateway.upstream.prepared import PreparedCall, prepare, tool_url
 from gateway.upstream.redaction import MASK
 from gateway.upstream.requests import UpstreamRequest, with_query_credentials
 from gateway.upstream.responses import ROOT, OperationResult
@@ -121,7 +121,7 @@ class UpstreamConnector:
     async def check(self) -> None:
         """Call the kind's health check, if it has one; raises what is wrong."""
         if self.kind.spec.mcp is not None:
-            await self.session.greet(next(iter(self.kind.operations.values())).path)
+            await self.session.greet(tool_url(next(iter(self.kind.operations.values())), self.session.address))
         operation = self.kind.health_check
         if operation is None:
             return

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 from msgspec.structs import replace
+from yarl import URL
 
 from gateway.contract.kinds import Effect
 from gateway.errors import InternalError
@@ -110,6 +111,11 @@ def _built(operation: Operation, params: Mapping[str, Any], address: str, effect
     )
 
 
+def tool_url(operation: Operation, address: str) -> URL:
+    """The URL of the MCP server, whose tools all have the same."""
+    return encoding.url_of(address + operation.path, encoding.query_of(operation.action.constant_query, (), {}))
+
+
 def _tool_call(
     operation: Operation, tool: str, params: Mapping[str, Any], address: str, effect: Effect
 ) -> UpstreamRequest:
@@ -118,7 +124,7 @@ def _tool_call(
     if protocol is None:
         raise InternalError
     sent = {"name": tool, "arguments": encoding.arguments_of(operation, params)}
-    url = encoding.url_of(address + operation.path, "")
+    url = tool_url(operation, address)
     request = mcp_messages.message(url, mcp_messages.TOOLS_CALL, sent, protocol)
     headers = {**operation.constant_headers, **request.headers}
     return replace(request, headers=headers, effect=effect, operation=operation.name)

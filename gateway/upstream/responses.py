@@ -441,6 +441,16 @@ def failure(
     return error
 
 
+def scopes_missing(response: UpstreamResponse, scopes: Sequence[str]) -> ReauthorizationRequired:
+    """The error of a call that needs more access than the person has given."""
+    named = " ".join(scopes)
+    return ReauthorizationRequired(
+        f"the application asks for more access: a person must authorize the connector again, with the scopes {named}",
+        upstream=fault_of(response),
+        extra={"scopes": list(scopes)},
+    )
+
+
 def fault_of(response: UpstreamResponse) -> UpstreamFault:
     """The response, as an error names it: without the request's secrets."""
     return UpstreamFault(status=response.status, request_id=request_id_of(response.headers, response.secrets) or None)

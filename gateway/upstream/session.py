@@ -32,6 +32,7 @@ from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream import mcp_messages, mcp_sessions, refusals, responses, retries
 from gateway.upstream.auth import QUERY_PREFIX, Authorizer
+from gateway.upstream.oauth_tokens.server_metadata import challenge_in
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.redaction import Secrets
@@ -51,6 +52,8 @@ _LARGE = 2 << 20
 Outcome = TypeVar("Outcome")
 #: the status of a GraphQL response with data, whether or not it has errors too
 _OK = 200
+#: the status of a response to a token with too few scopes (RFC 6750 §3.1)
+_FORBIDDEN = 403
 #: (credentials, timeout in seconds, number of the try from 1) → the outcome of one try and its error, if any
 Attempt = Callable[[Mapping[str, str], float, int], Awaitable[tuple[Outcome, GatewayError | None]]]
 
@@ -112,13 +115,11 @@ class UpstreamSession:
             raise exchange.error
         return await _answered(call, request, exchange.response)
 
-    async def greet(self, path: str, *, timeout: float = 60) -> None:
-        """Say hello to the MCP server at a path; raises what is wrong with it or with the credentials."""
+    async def greet(self, url: URL, *, timeout: float = 60) -> None:
+        """Say hello to the MCP server at a URL; raises what is wrong with it or with the credentials."""
         protocol = self.spec.mcp or VERSIONS[0]
         method = "ping" if protocol in HANDSHAKE_VERSIONS else "server/discover"
-        await self.ask(
-            mcp_messages.message(URL(self.address + path, encoded=True), method, {}, protocol), timeout=timeout
-        )
+        await self.ask(mcp_messages.message(url, method, {}, protocol), timeout=timeout)
 
     async def ask(self, request: UpstreamRequest, *, timeout: float = 60) -> UpstreamResponse:
         """The response of an MCP server to a request that is no call of a tool; raises its error."""
@@ -261,6 +262,9 @@ class UpstreamSession:
             if run_context is not None:
                 await retries.note(run_context, error, was_sent=was_sent)
             if isinstance(error, ReauthorizationRequired) and is_trusted:
+                if missing := error.extra.get("scopes"):  # a renewal would not add any
+                    await self.authorizer.needs_scopes(missing)
+                    raise error
                 renewed = await self.authorizer.renewed(credentials) if may_renew else None
                 if renewed is not None and not may_repeat():
                     raise UpstreamError("the access token was refused and has been renewed; send the file again")
@@ -303,6 +307,10 @@ class UpstreamSession:
             doubts.settle(self.scope.id)
 
     def _failure(self, response: UpstreamResponse) -> GatewayError | None:
+        if self.spec.oauth is not None and self.spec.mcp is not None and response.status == _FORBIDDEN:
+            challenge = challenge_in(response.headers)
+            if challenge.error == "insufficient_scope" and challenge.scopes:
+                return responses.scopes_missing(response, challenge.scopes)
         if self.failure is not None:
             return responses.failure(self.failure, response)
         limit = self.spec.rate_limit

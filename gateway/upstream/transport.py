@@ -174,7 +174,8 @@ class Transport:
     ) -> None:
         #: takes note of each attempt
         self._observe = observe
-        self._policy = policy or EgressPolicy()
+        #: the addresses that may be connected
+        self.policy = policy or EgressPolicy()
         self.limiter = limiter or Unlimited()
         self._permits = Permits(self.limiter, max_connections)
         #: requests sent or being sent, without streamed ones
@@ -189,7 +190,7 @@ class Transport:
 
     async def __aenter__(self) -> "Transport":
         self._client_session = aiohttp.ClientSession(
-            connector=EgressConnector(self._policy, limit=0, ttl_dns_cache=30),
+            connector=EgressConnector(self.policy, limit=0, ttl_dns_cache=30),
             cookie_jar=aiohttp.DummyCookieJar(),
             trust_env=False,
             request_class=_ObservedRequest,

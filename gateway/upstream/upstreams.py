@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from yarl import URL
 
+from gateway.contract.connectors import MCP
 from gateway.kinds.catalog import Kind
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
@@ -22,6 +23,10 @@ class Upstreams:
     transport: Transport
     #: by kind, the operator's replacement of scheme, host and port of its URLs
     overrides: Mapping[str, URL] = field(default_factory=dict)
+
+    def override_of(self, kind: str | None) -> URL | None:
+        """The operator's replacement for a kind; for an MCP server whose kind has no name yet, GATEWAY_UPSTREAM_MCP."""
+        return self.overrides.get(kind or MCP)
 
     def session(
         self,

@@ -61,6 +61,7 @@ class McpServer:
     #: the methods of the requests, with the names of called tools
     asked: list[str] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
+    queries: list[str] = field(default_factory=list)
     origin: URL = field(default_factory=URL)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
@@ -68,6 +69,7 @@ class McpServer:
         method, params = message["method"], message.get("params", {})
         self.asked.append(f"{method} {params['name']}" if method == "tools/call" else method)
         self.headers.append(request.headers)
+        self.queries.append(request.query_string)
         if self.token is not None and request.headers.get("Authorization") != f"Bearer {self.token}":
             return web.json_response({"error": "invalid_token"}, status=401)
         if self.protocol not in HANDSHAKE_VERSIONS:

@@ -1,7 +1,7 @@
 """The OAuth grants of stored connectors: the authorizer of each record, and revocation."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -86,6 +86,10 @@ class StoredAuthorizer:
         secret, record = self._cached.secret, self._record
         reason = f"{reason}; authorize again" if self._is_renewable(secret) else _NOT_RENEWABLE
         await self._persistence.refuse(record.organization_id, record.id, secret.version, reason)
+
+    async def needs_scopes(self, scopes: Sequence[str]) -> None:
+        """Note the scopes; the connector stays active for calls that need fewer."""
+        await self._persistence.ask_scopes(self._record.organization_id, self._record.id, scopes)
 
     async def _renewed_early(self, secret: Secret) -> Secret:
         """New tokens; the old ones if they are still valid and the renewal fails temporarily."""
@@ -180,7 +184,7 @@ class OAuthAuthorizers:
         if is_by_token and is_due(secret.expires_at, CLOCK.now()):
             secret = await self._renewals.renewed(record, secret)
         method = spec.authentication[record.auth_method or ""]
-        app = None if is_by_token else await self._apps.of(record.organization_id, record.kind, method, secret.values)
+        app = None if is_by_token else await self._apps.of(record.organization_id, spec, method, secret.values)
         server = TokenClient(spec, record.environment, self._upstreams, RateScope.of_tokens(spec, record.id))
         return await server.revoke(app, secret.values)
 

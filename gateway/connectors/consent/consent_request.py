@@ -46,7 +46,7 @@ def checked(
 
 
 def _scope_errors(spec: ConnectorSpec, scopes: Sequence[str]) -> list[FieldError]:
-    if scopes and not spec.oauth_endpoints.scopes:
+    if scopes and not spec.oauth_endpoints.scopes and spec.mcp is None:
         message = f"scopes: {spec.kind} has no scopes; permissions are set where its app is registered"
         return [FieldError("/scopes", "scopes", "unsupported", message)]
     return [

@@ -7,11 +7,13 @@ new ones, because the old ones may still be valid.
 
 import logging
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
+
+from pydantic import SecretStr
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity import redirect_urls
@@ -21,7 +23,9 @@ from gateway.access.identity.tokens import hashed
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.consent import consent_request
 from gateway.connectors.consent.apps import RegisteredApps
+from gateway.connectors.consent.consent_apps import ConsentApps
 from gateway.connectors.consent.store import Flow, FlowState, FlowStore
+from gateway.connectors.imports.service import Imports
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.contract.oauth import ConsentRequest, StartedConsentView
 from gateway.errors import (
@@ -35,6 +39,8 @@ from gateway.errors import (
 )
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.upstream.auth import StaticAuthorizer, headers_for
+from gateway.upstream.mcp_servers import McpAddress
+from gateway.upstream.mcp_sign_in import McpSignIn, sign_in_of
 from gateway.upstream.oauth_tokens.client import TokenClient
 from gateway.upstream.oauth_tokens.messages import (
     Code,
@@ -42,6 +48,7 @@ from gateway.upstream.oauth_tokens.messages import (
     Query,
     consent_url,
     endpoint,
+    issuer_of,
     printable,
     read_code,
     single,
@@ -63,8 +70,9 @@ log = logging.getLogger(__name__)
 #: path at which browsers begin a consent, and path to which authorization servers redirect them
 CONSENT_PATH = "/api/v1/integrations/connectors/oauth/consent"
 CALLBACK_PATH = "/api/v1/integrations/connectors/oauth/callback"
-#: path of the gateway's own page to which a connect link's consent returns; every client may use it
-CONNECT_RETURN_PATH = "/connect/return"
+#: paths of the gateway's own pages to which consents of connect links and of the console return; every client may use
+#: them
+CONNECT_RETURN_PATH, CONSOLE_RETURN_PATH = "/connect/return", "/console/kinds"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +109,8 @@ class Flows:
         identity: IdentityStore,
         connectors: ConnectorAccess,
         apps: RegisteredApps,
+        consent_apps: ConsentApps,
+        imports: Imports,
         store: FlowStore,
         upstreams: Upstreams,
         *,
@@ -112,11 +122,13 @@ class Flows:
         self._identity = identity
         self._connectors = connectors
         self._apps = apps
+        self._consent_apps = consent_apps
+        self._imports = imports
         self.store = store
         self._upstreams = upstreams
         self._consent = base_url + CONSENT_PATH
         self._callback = base_url + CALLBACK_PATH
-        self._connect_return = base_url + CONNECT_RETURN_PATH
+        self._own_pages = frozenset(base_url + path for path in (CONNECT_RETURN_PATH, CONSOLE_RETURN_PATH))
         self._is_embedded = is_embedded
 
     async def initiate(self, caller: Caller, requested: ConsentRequest) -> Started:
@@ -125,15 +137,17 @@ class Flows:
             return await self._initiate(caller, requested)
 
     async def _initiate(self, caller: Caller, requested: ConsentRequest) -> Started:
-        spec = self._catalog.kind(requested.connector_type).spec
+        server = await self._server(caller, requested)
+        spec = self._catalog.kind(requested.connector_type).spec if server is None else server.spec
         consent_request.require_oauth(spec)
-        requested = await self._complete(caller, requested, spec.kind)
+        requested, asked = await self._complete(caller, requested, spec.kind)
         owner_id = await self._connectors.owner_named(caller, requested.owner)
         override = self._upstreams.overrides.get(spec.kind)
         redirect_error = self._redirect_error(requested.redirect_url, caller.client)
         environment, scopes = consent_request.checked(spec, requested, redirect_error, override)
         oauth = spec.oauth_endpoints
-        app = await self._apps.current(caller.organization_id, spec.kind)
+        app = await self._consent_apps.app_for(caller.organization_id, spec)
+        scopes = tuple(dict.fromkeys((*scopes, *asked)))
         state = secrets.token_urlsafe(32)
         verifier = secrets.token_urlsafe(48) if oauth.pkce else None
         address = endpoint(oauth.authorization_url, environment, override)
@@ -152,9 +166,28 @@ class Flows:
             state=requested.state,
             reauthorizes=requested.connector_id,
             owner_id=owner_id,
+            issuer=issuer_of(spec, environment, override),
+            server=server,
         )
         expires_at = await self.store.create(flow, hashed(state))
         return Started(flow.id, f"{self._consent}?{urlencode({'state': state})}", expires_at)
+
+    async def _server(self, caller: Caller, requested: ConsentRequest) -> McpSignIn | None:
+        """How people sign in to the MCP server of a request; raises NotFound for callers that may not import."""
+        server = requested.mcp_server
+        if server is None:
+            return None
+        self._imports.require(caller)
+        if requested.connector_id is not None:
+            raise InvalidParams("a connector to an MCP server is authorized again by its own connector_type")
+        if server.kind is not None:
+            self._imports.require_free(server.kind)
+        sign_in = await sign_in_of(self._upstreams, McpAddress(url=server.url, kind=server.kind))
+        self._imports.require_free(sign_in.kind)
+        if server.client_id is not None:
+            secret = SecretStr(server.client_secret or "")
+            await self._apps.put_of(caller, sign_in.spec, server.client_id, secret)
+        return sign_in
 
     async def bind_browser(self, query: Query, browser: str) -> str | None:
         """Bind the consent to the browser; returns the application's consent URL, or None if the state is invalid."""
@@ -172,11 +205,16 @@ class Flows:
             raise NotFound("there is no such OAuth flow")
         return state
 
-    async def _complete(self, caller: Caller, requested: ConsentRequest, kind: str) -> ConsentRequest:
-        """The request, completed from the connector to reauthorize; raises NotFound and InvalidParams."""
+    async def _complete(
+        self, caller: Caller, requested: ConsentRequest, kind: str
+    ) -> tuple[ConsentRequest, Sequence[str]]:
+        """The request, completed from the connector to reauthorize, and the scopes that its application asked for.
+
+        Raises NotFound and InvalidParams.
+        """
         if requested.connector_id is None:
             caller.require_own_workspace(requested.workspace_name)
-            return requested
+            return requested, ()
         record = await self._connectors.get(caller, requested.connector_id)
         pairs = {
             "connector_type": (kind, record.kind),
@@ -189,7 +227,8 @@ class Flows:
         ]
         if faults:
             raise InvalidParams(faults[0].message, faults=faults)
-        return replace(requested, environment={**record.environment, **requested.environment})
+        completed = replace(requested, environment={**record.environment, **requested.environment})
+        return completed, record.asked_scopes
 
     async def finish(self, query: Query, browser: str | None) -> RedirectResult | None:
         """Handle the authorization response; None if the state is invalid, or the client may no longer get the browser.
@@ -206,7 +245,7 @@ class Flows:
         what = "connector.reauthorize" if flow.reauthorizes else "connector.create"
         with self._audit.record(what, flow, connector_id=flow.reauthorizes, changed=["credentials"]) as entry:
             entry.kind = flow.kind
-            outcome = await self._connect(flow, query)
+            outcome = await self._connect(caller, flow, query)
             if isinstance(outcome, TokenError):
                 await self.store.fail(flow, outcome.code, outcome.description)
                 entry.outcome = outcome.code
@@ -222,38 +261,52 @@ class Flows:
         return bool(state and browser and await self.store.was_completed(hashed(state), hashed(browser)))
 
     def _redirect_error(self, url: str, client: Client) -> FieldError | None:
-        """The fault of a redirect URL; every client may use the page that connect links return to."""
-        if url == self._connect_return:
+        """The fault of a redirect URL; every client may use the gateway's own pages."""
+        if url in self._own_pages:
             return None
         return redirect_urls.redirect_error(url, client.redirect_urls, is_embedded=self._is_embedded)
 
-    async def _connect(self, flow: Flow, query: Query) -> ConnectorRecord | TokenError:
+    async def _connect(self, caller: Caller, flow: Flow, query: Query) -> ConnectorRecord | TokenError:
         """The connector of a consent, or why there is none."""
-        if (reason := self._catalog.unserved_reason(flow.kind)) is not None:
-            return TokenError(
-                code="server_error", description=reason, kind=TokenErrorKind.TRANSIENT, error=UpstreamInvalidResponse
-            )
-        kind, override = self._catalog.kinds[flow.kind], self._upstreams.overrides.get(flow.kind)
-        code = read_code(query, kind.spec, flow.environment, override)
+        if flow.server is None and (reason := self._catalog.unserved_reason(flow.kind)) is not None:
+            return _failure(reason)
+        spec = self._catalog.kinds[flow.kind].spec if flow.server is None else flow.server.spec
+        override = self._upstreams.overrides.get(flow.kind)
+        if flow.issuer is not None and flow.issuer != issuer_of(spec, flow.environment, override):
+            return _failure(f"the authorization server of {flow.kind} has changed; begin again")
+        code = read_code(query, spec, flow.environment, override)
         if isinstance(code, TokenError):
             return code
-        method = kind.spec.authentication[kind.spec.oauth_method or ""]
-        app = await self._apps.of(flow.organization_id, flow.kind, method, {method.client_id: flow.app_client_id})
-        server = TokenClient(kind.spec, flow.environment, self._upstreams, RateScope.of_tokens(kind.spec, flow.id))
+        method = spec.authentication[spec.oauth_method or ""]
+        app = await self._apps.of(flow.organization_id, spec, method, {method.client_id: flow.app_client_id})
+        server = TokenClient(spec, flow.environment, self._upstreams, RateScope.of_tokens(spec, flow.id))
         tokens = await server.redeem(app, Code(code, self._callback, flow.verifier))
         if isinstance(tokens, TokenError):
+            if tokens.kind is TokenErrorKind.APP:
+                await self._apps.forget(flow.organization_id, spec, app)
             return tokens
+        try:
+            kind = await self._kind(caller, flow, tokens)
+        except GatewayError as error:
+            await server.revoke(app, tokens.credentials)
+            return _failure(error.detail)
         try:
             return await self._save(flow, kind, app, tokens)
         except (InvalidCredentials, ReauthorizationRequired, NotFound) as error:
             if isinstance(error, NotFound):  # the connector was deleted, so the new grant would stay open
                 await server.revoke(app, tokens.credentials)
-            return TokenError(
-                code="server_error",
-                description=printable(error.detail),
-                kind=TokenErrorKind.TRANSIENT,
-                error=UpstreamInvalidResponse,
-            )
+            return _failure(error.detail)
+
+    async def _kind(self, caller: Caller, flow: Flow, tokens: TokenSet) -> Kind:
+        """The kind of a consent; that of an MCP server is served now, with the tools that the person may list.
+
+        Raises GatewayError, also if the tools differ from those that were accepted.
+        """
+        if flow.server is None:
+            return self._catalog.kinds[flow.kind]
+        address = flow.server.address(tokens.credentials["access_token"])
+        name = await self._imports.serve_server(caller, address)
+        return self._catalog.kinds[name]
 
     async def _save(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> ConnectorRecord:
         spec, override = kind.spec, self._upstreams.overrides.get(flow.kind)
@@ -289,6 +342,16 @@ class Flows:
             raise ReauthorizationRequired(message) from error
         except GatewayError as error:
             log.info("new credentials could not be checked: %s", error.code, extra={"kind": kind.name})
+
+
+def _failure(reason: str) -> TokenError:
+    """A consent that has not failed at the application."""
+    return TokenError(
+        code="server_error",
+        description=printable(reason),
+        kind=TokenErrorKind.TRANSIENT,
+        error=UpstreamInvalidResponse,
+    )
 
 
 def result_url(redirect_url: str, state: str | None, members: Mapping[str, str]) -> str:

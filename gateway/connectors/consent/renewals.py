@@ -103,7 +103,8 @@ class Renewals:
     async def _renew(self, record: ConnectorRecord, stale: Secret) -> Secret:
         if not is_renewable(self._method(record), stale.values):
             require_refresh_token(stale.values)
-        app = await self._apps.of(record.organization_id, record.kind, self._method(record), stale.values)
+        spec = self._catalog.served(record.kind).spec
+        app = await self._apps.of(record.organization_id, spec, self._method(record), stale.values)
         claimed = await self._claim(record, stale.version)
         if isinstance(claimed, Secret):
             return claimed
@@ -112,6 +113,10 @@ class Renewals:
         match result:
             case TokenSet():
                 return await self._save(record, app, stale, claimed, result)
+            case TokenError(kind=TokenErrorKind.APP) if app.is_registered:
+                # Authorization servers delete apps that registered themselves; the next consent registers another.
+                await self._apps.forget(record.organization_id, spec, app)
+                return await self._mark_needs_reauth(claimed, result, self._method(record))
             case TokenError(kind=TokenErrorKind.GRANT | TokenErrorKind.KEY):
                 return await self._mark_needs_reauth(claimed, result, self._method(record))
             case _:

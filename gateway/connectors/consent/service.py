@@ -11,11 +11,13 @@ from gateway.access.identity.store import IdentityStore
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.consent.apps import RegisteredApps
 from gateway.connectors.consent.authorizers import OAuthAuthorizers
-from gateway.connectors.consent.flows import Flows
+from gateway.connectors.consent.consent_apps import ConsentApps
+from gateway.connectors.consent.flows import CALLBACK_PATH, Flows
 from gateway.connectors.consent.leases import LeaseStore
 from gateway.connectors.consent.renewals import Renewals
 from gateway.connectors.consent.store import FlowStore
 from gateway.connectors.consent.token_persistence import TokenPersistence
+from gateway.connectors.imports.service import Imports
 from gateway.connectors.store import ConnectorStore
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Vault
@@ -28,6 +30,7 @@ class OAuth:
     """Apps, consents and grants."""
 
     apps: RegisteredApps
+    consent_apps: ConsentApps
     flows: Flows
     authorizers: OAuthAuthorizers
 
@@ -42,6 +45,7 @@ async def open_oauth(
     connectors: ConnectorStore,
     access: ConnectorAccess,
     upstreams: Upstreams,
+    imports: Imports,
     platform: Mapping[str, tuple[str, SecretStr]],
     *,
     base_url: str,
@@ -52,12 +56,15 @@ async def open_oauth(
     leases = LeaseStore(database)
     persistence = TokenPersistence(database, connectors, leases)
     store = FlowStore(database, vault, connectors)
+    consent_apps = ConsentApps(apps, upstreams, base_url, base_url + CALLBACK_PATH)
     flows = Flows(
         audit,
         catalog,
         identity=identity,
         connectors=access,
         apps=apps,
+        consent_apps=consent_apps,
+        imports=imports,
         store=store,
         upstreams=upstreams,
         base_url=base_url,
@@ -68,6 +75,7 @@ async def open_oauth(
     ) as renewals:
         yield OAuth(
             apps,
+            consent_apps,
             flows,
             OAuthAuthorizers(
                 catalog=catalog,

@@ -7,6 +7,8 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+import msgspec
+
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.store import ConnectorStore
 from gateway.contract.oauth import CONSENT_SECONDS, FlowStatus, FlowView
@@ -14,6 +16,7 @@ from gateway.errors import NotFound
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.vault.vault import Binding, Sealed, Vault
+from gateway.upstream.mcp_sign_in import McpSignIn
 
 _INSERT = f"""
     INSERT INTO oauth_flows (id, organization_id, client_id, workspace_id, kind, name, redirect_url, environment,
@@ -99,6 +102,10 @@ class Flow:
     reauthorizes: UUID | None
     #: the person to whom a new connector will belong
     owner_id: UUID | None
+    #: the issuer that the response must come from (RFC 9207)
+    issuer: str | None = None
+    #: the MCP server whose tools the consent accepts, because its kind is not served yet
+    server: McpSignIn | None = None
 
     @property
     def session(self) -> None:
@@ -135,8 +142,9 @@ class FlowState:
         )
 
 
-#: members of a flow that are secret
-_SEALED = ("verifier", "authorization_url", "state")
+#: members of a flow that are secret, or that nobody may change
+_SEALED = ("verifier", "authorization_url", "state", "issuer")
+_SERVER = "server"
 
 
 def binding(organization_id: UUID, flow_id: UUID) -> Binding:
@@ -155,6 +163,8 @@ class FlowStore:
     async def create(self, flow: Flow, state_hash: bytes) -> datetime:
         """Store a consent and return when it expires."""
         secrets = {name: value for name in _SEALED if (value := getattr(flow, name)) is not None}
+        if flow.server is not None:
+            secrets[_SERVER] = msgspec.json.encode(flow.server).decode()
         sealed = self._vault.seal(secrets, binding(flow.organization_id, flow.id))
         async with self._database.tenant(flow.organization_id) as connection:
             expires_at: datetime = await connection.fetchval(
@@ -205,6 +215,8 @@ class FlowStore:
             verifier=secrets.get("verifier"),
             authorization_url=secrets.get("authorization_url", ""),
             state=secrets.get("state"),
+            issuer=secrets.get("issuer"),
+            server=msgspec.json.decode(secrets[_SERVER], type=McpSignIn) if _SERVER in secrets else None,
         )
 
     async def complete(self, flow: Flow, new: NewConnector) -> ConnectorRecord:

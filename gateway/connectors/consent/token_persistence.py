@@ -1,7 +1,7 @@
 """Stores the outcome of a token request in the connector's rows: in one transaction, guarded by version."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -9,6 +9,7 @@ from gateway.connectors.consent.leases import LeaseStore, RenewalLease
 from gateway.connectors.model import Secret
 from gateway.connectors.store import ConnectorStore
 from gateway.foundation.db.pool import Connection, Database
+from gateway.upstream.oauth_tokens.server_metadata import MAX_SCOPES
 
 # A connector with `needs_reauth` becomes active; a disabled one stays disabled.
 _UPDATE_CONNECTOR = """
@@ -22,6 +23,14 @@ _UPDATE_CONNECTOR = """
 _MARK_NEEDS_REAUTH = """
     UPDATE connectors SET status = 'needs_reauth', status_reason = $3, updated_at = now()
     WHERE organization_id = $1 AND id = $2 AND status = 'active'
+"""
+# Only scopes that are new are written. A server that asks for ever more of them is not believed.
+_ASK_SCOPES = f"""
+    UPDATE connectors
+    SET asked_scopes = ARRAY(SELECT DISTINCT unnest(asked_scopes || $3::text[]) ORDER BY 1 LIMIT {MAX_SCOPES}),
+        updated_at = now()
+    WHERE organization_id = $1 AND id = $2 AND NOT asked_scopes @> $3::text[]
+      AND cardinality(asked_scopes) < {MAX_SCOPES}
 """
 
 
@@ -73,6 +82,11 @@ class TokenPersistence:
             current = await self._connectors.lock_secret(connection, organization_id, connector_id)
             if current.version == version:
                 await self._mark_needs_reauth(connection, organization_id, connector_id, reason)
+
+    async def ask_scopes(self, organization_id: UUID, connector_id: UUID, scopes: Sequence[str]) -> None:
+        """Note scopes that the application asks for; the connector stays active for calls that need fewer."""
+        async with self._database.tenant(organization_id) as connection:
+            await connection.execute(_ASK_SCOPES, organization_id, connector_id, list(scopes))
 
     async def _mark_needs_reauth(
         self, connection: Connection, organization_id: UUID, connector_id: UUID, reason: str

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -98,19 +98,19 @@ class Imports:
 
     async def all(self, caller: Caller) -> Sequence[ImportedKind]:
         """All versions, the newest of each kind first; raises NotFound for callers that may not import."""
-        self._require(caller)
+        self.require(caller)
         return await self._store.all()
 
     async def draft(self, caller: Caller, request: ImportRequest) -> ImportedKind:
         """Map a document and store it as a draft; raises InvalidParams with the reasons if it cannot be mapped."""
-        self._require(caller)
+        self.require(caller)
         document, report = await self._mapped(request)
         source = request.source if request.text is None else "a document of the administrator"
         return await self._store_draft(caller, source, document, report)
 
     async def draft_server(self, caller: Caller, address: McpAddress) -> ImportedKind:
         """Read the tools of an MCP server and store them as a draft; raises as `draft` and `described` do."""
-        self._require(caller)
+        self.require(caller)
         document, report = await self._mapped_server(address)
         return await self._store_draft(caller, address.url, document, report)
 
@@ -119,7 +119,7 @@ class Imports:
 
         All of them are writes. Raises Conflict if they differ from the accepted ones; a draft then shows how.
         """
-        self._require(caller)
+        self.require(caller)
         document, report = await self._mapped_server(address)
         name: str = document["connector"]["kind"]
         served = self._catalog.kinds.get(name)
@@ -131,8 +131,8 @@ class Imports:
         draft = await self._store_draft(caller, address.url, document, report)
         if served is not None:
             raise Conflict(
-                f"the tools of {name} differ from those that were accepted: {changes[0]}; review "
-                f"/console/kinds/{name}/{draft.version}, or give another name of the kind"
+                f"the tools of {name} differ from those that were accepted; review /console/kinds/{name}/"
+                f"{draft.version}, or give another name of the kind: {changes[0]}"
             )
         await self.serve(caller, name, draft.version, {}, None)
         await self._following.load()
@@ -142,20 +142,30 @@ class Imports:
         """The document as a kind, and the report; raises InvalidParams if it is none, or if its name is taken."""
         made = await imported(request)
         assert made.document is not None
-        self._require_free(made.document["connector"]["kind"])
+        self.require_free(made.document["connector"]["kind"])
         return made.document, made.report
 
-    def _require_free(self, name: str) -> None:
+    def require_free(self, name: str) -> None:
+        """Raise InvalidParams for a name that an imported kind cannot have."""
         if self._catalog.is_of_folder(name) or name == MCP:
             raise InvalidParams(f"{name} is a kind of this gateway already; choose another name")
 
     async def _mapped_server(self, address: McpAddress) -> tuple[Mapping[str, Any], str]:
         if address.kind is not None:
-            self._require_free(address.kind)
+            self.require_free(address.kind)
+        address = self._with_sign_in(address)
         text = msgspec.json.encode(await described(self._upstreams, address)).decode()
         document, report = await self._mapped(ImportRequest(source=address.url, text=text, kind=address.kind))
         served = self._catalog.kinds.get(document["connector"]["kind"])
         return (document if served is None else with_confirmed_effects(document, served)), report
+
+    def _with_sign_in(self, address: McpAddress) -> McpAddress:
+        """A token that is given for a kind with sign-in leaves the sign-in as it is."""
+        served = self._catalog.kinds.get(address.kind or "")
+        is_bearer = address.token is not None and address.header is None and address.query is None
+        if served is None or served.spec.oauth is None or address.oauth is not None or not is_bearer:
+            return address
+        return replace(address, oauth=served.spec.oauth.model_dump(mode="json", exclude_defaults=True))
 
     async def _store_draft(self, caller: Caller, source: str, document: Mapping[str, Any], report: str) -> ImportedKind:
         name: str = document["connector"]["kind"]
@@ -168,7 +178,7 @@ class Imports:
 
     async def review(self, caller: Caller, kind: str, version: int) -> Review:
         """A version, and its differences from the served one; raises NotFound."""
-        self._require(caller)
+        self.require(caller)
         found = await self._store.get(kind, version)
         drafted = await asyncio.to_thread(found.as_kind)
         served = self._catalog.kinds.get(kind)
@@ -179,7 +189,7 @@ class Imports:
         self, caller: Caller, kind: str, version: int, effects: Mapping[str, str], server: str | None
     ) -> None:
         """Serve a version with corrections; the linter checks it again. Raises InvalidParams and NotFound."""
-        self._require(caller)
+        self.require(caller)
         with self._audit.record("kind.serve", caller, target=f"{kind}/{version}", changed=sorted(effects)):
             found = await self._store.get(kind, version)
             document = corrected(found.document, effects, server)
@@ -188,19 +198,20 @@ class Imports:
 
     async def delete(self, caller: Caller, kind: str) -> None:
         """Delete a kind; its connectors become unserved. Raises NotFound."""
-        self._require(caller)
+        self.require(caller)
         with self._audit.record("kind.delete", caller, target=kind):
             await self._store.delete(kind)
 
     async def files(self, caller: Caller, kind: str, version: int) -> Sequence[tuple[str, str]]:
         """The name and the text of each file, as `gateway specs import` writes them; raises NotFound."""
-        self._require(caller)
+        self.require(caller)
         found = await self._store.get(kind, version)
         document = found.document
         return await asyncio.to_thread(
             lambda: list(texts_of(document["connector"], document["entities"], found.source))
         )
 
-    def _require(self, caller: Caller) -> None:
+    def require(self, caller: Caller) -> None:
+        """Raise NotFound for callers that may not import."""
         if not self.may(caller):
             raise NotFound("kinds cannot be imported here; the operator can set GATEWAY_IMPORT_ORGANIZATIONS")

@@ -134,7 +134,7 @@ class Authentication:
                 )
                 continue
             self.oauth = {**endpoints, **(self.oauth or {})}
-            self.methods[_free(self.methods, f"{name}_{flow}" if len(flows) > 1 else name)] = _oauth_method(flow)
+            self.methods[_free(self.methods, f"{name}_{flow}" if len(flows) > 1 else name)] = oauth_method(flow)
         if not grants and flows:
             self.methods[_free(self.methods, name)] = bearer("OAuth access token")
 
@@ -275,7 +275,8 @@ def basic(title: str) -> Method:
     return {"title": "User name and password", "scheme": "basic", **texts, "credentials": credentials}
 
 
-def _oauth_method(flow: str) -> Method:
+def oauth_method(flow: str) -> Method:
+    """The method of tokens from a grant of OpenAPI."""
     is_consent = flow == "authorizationCode"
     app = {
         "client_id": {"description": "client id of the OAuth app", "required": not is_consent},

@@ -25,6 +25,7 @@ _TOLD = (
     "effect",
     "server",
     "headers",
+    "constant_query",
     "content_type",
     "request_body",
     "records",

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+from gateway.kinds.importing.authentication import oauth_method
+from gateway.kinds.importing.connector import kind_name
 from gateway.kinds.importing.model import CORRECTIONS, Confidence, Finding, ImportFailed, Node
 from gateway.kinds.importing.references import Document, node_of
 from gateway.kinds.importing.words import identifier, phrase, plain
@@ -45,14 +47,18 @@ def from_mcp_server(root: Node) -> Document:
     tools = [each for each in map(node_of, root["tools"]) if each.get("name")]
     title = _title(root, address.hostname)
     schemas = {str(number): _schema(tool, str(number)) for number, tool in enumerate(tools)}
+    place = (address.path or "/") + (f"?{address.query}" if address.query else "")
     paths = {
-        f"{address.path or '/'}#{tool['name']}": {"post": _operation(tool, str(number), schemas, title)}
+        f"{place}#{tool['name']}": {"post": _operation(tool, str(number), schemas, title)}
         for number, tool in enumerate(tools)
     }
     entities = sorted({_names(str(tool["name"]), title)[0] for tool in tools})
     of_kind: dict[str, Any] = {MARK: root[MARK], "failure": FAILURE}
+    oauth = node_of(root.get("authentication")).get("oauth")
     if root.get("authentication") == "none":
         of_kind["authentication"] = {"open": {"title": "No credentials", "scheme": "none"}}
+    elif isinstance(oauth, dict):
+        of_kind |= with_oauth(address.hostname, oauth)
     return Document(
         {
             "openapi": "3.1.0",
@@ -75,9 +81,25 @@ def hints(root: Node) -> Iterator[Finding]:
             yield Finding(confidence=Confidence.GUESSED, place=str(tool.get("name")), reason=reason, member="effect")
 
 
+def with_oauth(host: str, oauth: Node) -> dict[str, Any]:
+    """The members of a spec by which people sign in; these hosts receive credentials."""
+    urls = (oauth.get(name) for name in ("token_url", "revocation_url", "registration_url"))
+    hosts = [host, *(urlsplit(str(url)).hostname or "" for url in urls if url)]
+    method = oauth_method("authorizationCode")
+    return {"authentication": {"oauth": method}, "oauth": dict(oauth), "hosts": list(dict.fromkeys(hosts))}
+
+
+def name_of(said: str, host: str) -> str:
+    """The name of the kind of a server that says this name of itself, before it has said more."""
+    title = _title({"serverInfo": {"title": said}}, host)
+    return kind_name(Document({"info": {"title": title}, "servers": [{"url": f"https://{host}"}]}))
+
+
 def _scheme(root: Node) -> Node:
-    """How the access token is sent: as a bearer token, or in a header of the server's own."""
-    header = node_of(root.get("authentication")).get("header")
+    """How the access token is sent: as a bearer token, or in a header or a member of the query of the server's own."""
+    header, query = (node_of(root.get("authentication")).get(place) for place in ("header", "query"))
+    if isinstance(query, str):
+        return {"type": "apiKey", "in": "query", "name": query, "description": "access token of the MCP server"}
     if isinstance(header, str):
         return {"type": "apiKey", "in": "header", "name": header, "description": "access token of the MCP server"}
     return {"type": "http", "scheme": "bearer", "description": "access token of the MCP server"}

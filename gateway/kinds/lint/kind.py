@@ -271,7 +271,7 @@ def _addresses(kind: Kind) -> Iterator[PlacedError]:
     if oauth:
         addresses |= {
             ("oauth", name): getattr(oauth, name)
-            for name in ("authorization_url", "token_url", "revocation_url", "issuer")
+            for name in ("authorization_url", "token_url", "revocation_url", "registration_url", "issuer")
         }
     for operation in kind.operations.values():
         addresses["entities", operation.entity_id, "actions", operation.action_id, "server"] = operation.action.server

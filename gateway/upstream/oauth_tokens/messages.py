@@ -38,7 +38,7 @@ from gateway.upstream.responses import UpstreamResponse
 
 _FORM, _JSON = "application/x-www-form-urlencoded", "application/json"
 #: the spec language's words for RFC 6749 §2.3.1 → authlib's
-_STYLES = {"basic": "client_secret_basic", "body": "client_secret_post"}
+_STYLES = {"basic": "client_secret_basic", "body": "client_secret_post", "none": "none"}
 #: RFC 6749 §5.2: errors that refuse the app itself rather than its grant
 _APP_CODES = frozenset({"invalid_client", "unauthorized_client"})
 #: members of requests that are secrets (RFC 6749 §2.3.1, §4.1.3, §6; RFC 7636 §4.5; RFC 7009 §2.1; RFC 7523 §2.1)
@@ -89,6 +89,7 @@ def consent_url(oauth: OAuthEndpoints, address: URL, app: App, consent: ConsentP
             "code_challenge": create_s256_code_challenge(consent.verifier),
             "code_challenge_method": "S256",
         }
+    members |= _resource(oauth)
     scope = oauth.scope_separator.join(consent.scopes)
     url = prepare_grant_uri(
         str(address), app.client_id, "code", consent.callback, scope=scope, state=consent.state, **members
@@ -101,17 +102,21 @@ def read_code(
 ) -> str | TokenError:
     """The code, or why there is none (RFC 6749 §4.1.2); an `iss` is compared as a whole string (RFC 9207 §2.4)."""
     issuers = {value for key, value in query if key == "iss"}
-    if issuers and issuers != {_issuer(spec, environment, override)}:
+    if issuers and issuers != {issuer_of(spec, environment, override)}:
         return _grant_error("invalid_request", "the answer comes from another authorization server (iss)")
+    if not issuers and spec.oauth_endpoints.names_issuer:
+        return _grant_error("invalid_request", "the answer does not say which authorization server it comes from (iss)")
     if error := single(query, "error"):
         return _grant_error(printable(error), printable(single(query, "error_description") or ""))
     code = single(query, "code")
     return code or _grant_error("invalid_request", "the application sent no code")
 
 
-def _issuer(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None) -> str:
-    """The issuer identifier of the kind's authorization server."""
+def issuer_of(spec: ConnectorSpec, environment: Mapping[str, str], override: URL | None) -> str:
+    """The issuer identifier of the kind's authorization server; that of an MCP server as its metadata spell it."""
     oauth = spec.oauth_endpoints
+    if oauth.issuer is not None and spec.mcp is not None:
+        return oauth.issuer
     if oauth.issuer is not None:
         return str(endpoint(oauth.issuer, environment, override))
     return str(endpoint(oauth.authorization_url, environment, override).origin())
@@ -129,14 +134,14 @@ def single(query: Query, name: str) -> str | None:
 
 def code_request(oauth: OAuthEndpoints, address: URL, app: App, code: Code) -> UpstreamRequest:
     """A code for tokens (RFC 6749 §4.1.3). A write: a code is valid once."""
-    own = {"redirect_uri": code.callback, "code": code.code, "code_verifier": code.verifier}
+    own = {"redirect_uri": code.callback, "code": code.code, "code_verifier": code.verifier, **_resource(oauth)}
     form = prepare_token_request("authorization_code", **(oauth.code_params | own))
     return _request(oauth, "POST", address=address, app=app, form=form, effect=Effect.WRITE)
 
 
 def refresh_request(oauth: OAuthEndpoints, address: URL, app: App, refresh_token: str) -> UpstreamRequest:
     """A refresh token for new tokens (RFC 6749 §6). A write: a refresh token that rotates is valid once too."""
-    form = prepare_token_request("refresh_token", refresh_token=refresh_token)
+    form = prepare_token_request("refresh_token", refresh_token=refresh_token, **_resource(oauth))
     return _request(oauth, "POST", address=address, app=app, form=form, effect=Effect.WRITE)
 
 
@@ -147,7 +152,7 @@ def client_request(oauth: OAuthEndpoints, address: URL, app: App, environment: M
         name: text if (variable := named[name]) is None else environment.get(variable[1], "")
         for name, text in oauth.client_params.items()
     }
-    members = {"scope": oauth.scope_separator.join(oauth.scopes), **own}
+    members = {"scope": oauth.scope_separator.join(oauth.scopes), **_resource(oauth), **own}
     form = prepare_token_request("client_credentials", **{name: value for name, value in members.items() if value})
     return _request(oauth, "POST", address=address, app=app, form=form, effect=Effect.IDEMPOTENT)
 
@@ -188,6 +193,11 @@ def of_clock(error: TokenError, headers: Mapping[str, str], sent_at: datetime) -
     clock = f"the clock of the gateway (of its PostgreSQL) is {abs(ahead)} s {side} the application's: correct it"
     text = f"{error.description.rstrip('.')}; {clock}" if error.description else clock
     return replace(error, kind=TokenErrorKind.TRANSIENT, description=text)
+
+
+def _resource(oauth: OAuthEndpoints) -> dict[str, str]:
+    """The resource that tokens are for (RFC 8707 §2)."""
+    return {} if oauth.resource is None else {"resource": oauth.resource}
 
 
 def revoke_request(
@@ -237,7 +247,8 @@ def _request(
     if app is not None and app.client_id:
         secret = app.client_secret.get_secret_value()
         # An app without a secret is a public client: it only names itself.
-        proof = ClientAuth(app.client_id, secret, _STYLES[oauth.client_authentication] if secret else "none")
+        style = app.authentication or oauth.client_authentication
+        proof = ClientAuth(app.client_id, secret, _STYLES[style] if secret else "none")
         _, headers, form = proof.prepare(method, "", {}, form)
     if oauth.encoding == "json":
         content_type, body = _JSON, msgspec.json.encode(dict(parse_qsl(form, keep_blank_values=True)))

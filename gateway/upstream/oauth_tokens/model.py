@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal
 
 from pydantic import SecretStr
 from yarl import URL
@@ -28,6 +29,10 @@ class App:
     client_secret: SecretStr
     #: the organization's own, rather than the platform's
     is_own: bool = False
+    #: whether the gateway has registered it, and may register another one in its place
+    is_registered: bool = False
+    #: how it authenticates at the token endpoint, if not as the kind says
+    authentication: Literal["basic", "body", "none"] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ Imports no database; authlib only when a token is renewed.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from gateway.errors import ConnectorNotReady
@@ -73,6 +73,9 @@ class RefreshingAuthorizer:
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
         """Do nothing: there is no stored connector to mark."""
+
+    async def needs_scopes(self, scopes: Sequence[str]) -> None:
+        """Do nothing: there is no stored connector whose next consent could request them."""
 
     async def _renew(self, stale: Mapping[str, str]) -> None:
         """Replace the stale tokens, unless another caller has done so."""

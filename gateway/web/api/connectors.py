@@ -1,5 +1,6 @@
 """Connectors and workspaces: create, list, read, change, check, delete."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
 import msgspec
@@ -51,6 +52,9 @@ class McpServer(Body):
     )
     header: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]{1,60}$")] | None = Field(
         None, description="the header of `credentials.access_token`; `Authorization: Bearer` when left out"
+    )
+    query: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]{1,60}$")] | None = Field(
+        None, description="the member of the query that is `credentials.access_token`, in place of a header"
     )
 
 
@@ -150,8 +154,10 @@ async def create_connector(request: web.Request) -> web.Response:
     """
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
     kind = body.connector_type
-    if body.mcp_server is not None or kind.lower() == MCP:
-        kind = await services.connectors.imports.serve_server(caller, _server_address(body))
+    require_server(kind, body.mcp_server)
+    if body.mcp_server is not None:
+        address = _server_address(body.mcp_server, body.credentials)
+        kind = await services.connectors.imports.serve_server(caller, address)
     connector_request = ConnectorRequest(
         workspace_name=body.workspace_name,
         connector_type=kind,
@@ -169,14 +175,20 @@ async def create_connector(request: web.Request) -> web.Response:
     )
 
 
-def _server_address(body: CreateConnector) -> McpAddress:
-    """The MCP server that a request names; raises InvalidParams if it names another type, or no server."""
-    server, token = body.mcp_server, body.credentials.get("access_token")
-    if server is None or body.connector_type.lower() != MCP:
+def require_server(connector_type: str, server: Body | None) -> None:
+    """Raise InvalidParams unless a request names both the type `Mcp` and a server, or neither."""
+    if (server is None) == (connector_type.lower() == MCP):
         raise InvalidParams('an MCP server needs `connector_type: "Mcp"` and `mcp_server` with its url')
+
+
+def _server_address(server: McpServer, credentials: Mapping[str, Any]) -> McpAddress:
+    """The server and the token with which its tools are listed; raises InvalidParams."""
+    token = credentials.get("access_token")
     if token is not None and not isinstance(token, str):
         raise InvalidParams("credentials.access_token must be a string")
-    return McpAddress(url=server.url, token=token, header=server.header, kind=server.kind)
+    if server.header is not None and server.query is not None:
+        raise InvalidParams("mcp_server has both header and query; the access token is sent in one of them")
+    return McpAddress(url=server.url, token=token, header=server.header, query=server.query, kind=server.kind)
 
 
 async def list_connectors(request: web.Request) -> ConnectorPage:

@@ -8,7 +8,20 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, St
 
 from gateway.access.identity.model import Scope
 from gateway.access.identity.tokens import new_secret
-from gateway.contract.oauth import CONSENT_SECONDS, AppList, AppView, ConsentRequest, FlowView, StartedConsentView
+from gateway.contract.oauth import (
+    CLIENT_DOCUMENT,
+    CONSENT_SECONDS,
+    AppList,
+    AppView,
+    ClientDocumentView,
+    ConsentRequest,
+    FlowView,
+    ServerToSignInTo,
+    StartedConsentView,
+)
+from gateway.errors import NotFound
+from gateway.kinds.spec import KIND_NAME
+from gateway.web.api.connectors import require_server
 from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body
 from gateway.web.cookies import HostCookie
 from gateway.web.keys import CALLER, SERVICES
@@ -34,19 +47,47 @@ def _visible(secret: SecretStr) -> SecretStr:
     return secret
 
 
+class SignInServer(Body):
+    """An MCP server that a person signs in to, whose tools become the operations of a kind of its own."""
+
+    EXAMPLES: ClassVar = {"server": {"url": "https://mcp.tracker.example/mcp"}}
+
+    url: str = Field(min_length=1, max_length=2_000, description="the https URL of the server (Streamable HTTP)")
+    kind: Annotated[str, StringConstraints(pattern=KIND_NAME, max_length=60)] | None = Field(
+        None, description="the name of the kind; made from the server's name when left out"
+    )
+    client_id: Visible | None = Field(
+        None, description="the id of an OAuth app that your organization has registered at the authorization server"
+    )
+    client_secret: Annotated[SecretStr, Field(max_length=1000), AfterValidator(_visible)] | None = Field(
+        None, description="the secret of that app, if it has one; never returned"
+    )
+
+
 class InitiateOAuth(Body):
     """A connector to create or reauthorize by a user's consent."""
 
     EXAMPLES: ClassVar = {
+        "mcp": {
+            "workspace_name": "acme",
+            "connector_type": "Mcp",
+            "mcp_server": {"url": "https://mcp.tracker.example/mcp"},
+            "redirect_url": "https://app.example.com/connected",
+        },
         "consent": {
             "workspace_name": "acme",
             "connector_type": "Team-Chat",
             "redirect_url": "https://app.example.com/connected",
-        }
+        },
     }
 
     workspace_name: Name = Field(description="the workspace that the connector will belong to")
-    connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk")
+    connector_type: str = Field(max_length=100, description="the kind, such as Support-Desk; `Mcp` with `mcp_server`")
+    mcp_server: SignInServer | None = Field(
+        None,
+        description="for the type `Mcp`: an MCP server. Whoever may import kinds accepts its tools by this consent, as "
+        "writes; further connectors of its kind name the kind as their type",
+    )
     redirect_url: str = Field(
         max_length=2000, description="where the browser returns to: one of the client's redirect URLs"
     )
@@ -110,8 +151,29 @@ async def initiate_oauth(request: web.Request) -> web.Response:
     the query. With `connector_id` in the body, an existing connector is authorized again.
     """
     body, caller, services = await read_body(request, InitiateOAuth), request[CALLER], request.app[SERVICES]
-    started = await services.connectors.oauth.flows.initiate(caller, ConsentRequest(**dict(body)))
+    members = {**dict(body), "mcp_server": _server(body)}
+    started = await services.connectors.oauth.flows.initiate(caller, ConsentRequest(**members))
     return json_response(started.view, headers=_PRIVATE)
+
+
+def _server(body: InitiateOAuth) -> ServerToSignInTo | None:
+    """The MCP server of a request; raises InvalidParams if it names another type, or no server."""
+    require_server(body.connector_type, body.mcp_server)
+    server = body.mcp_server
+    if server is None:
+        return None
+    secret = None if server.client_secret is None else server.client_secret.get_secret_value()
+    return ServerToSignInTo(url=server.url, kind=server.kind, client_id=server.client_id, client_secret=secret)
+
+
+async def client_document(request: web.Request) -> web.Response:
+    """The gateway as a client of other authorization servers: its URL is the gateway's client id, where a server takes
+    such documents. 404 unless the public URL of the gateway is https on a public host.
+    """
+    document = request.app[SERVICES].connectors.oauth.consent_apps.document
+    if document is None:
+        raise NotFound("authorization servers cannot reach this gateway; GATEWAY_PUBLIC_URL must be https")
+    return json_response(document, headers={"Cache-Control": "max-age=300"})
 
 
 async def begin_consent(request: web.Request) -> web.Response:
@@ -196,6 +258,17 @@ ROUTES: tuple[Route, ...] = (
             "print(consent.url)  # for the user's browser\n"
             "print(await consent.wait())"
         ),
+    ),
+    Route(
+        "GET",
+        CLIENT_DOCUMENT,
+        client_document,
+        "The gateway's client ID metadata document",
+        "OAuth",
+        errors=(404,),
+        response=ClientDocumentView,
+        sends={200: ("Cache-Control",)},
+        is_open=True,
     ),
     Route(
         "GET",

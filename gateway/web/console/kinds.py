@@ -2,28 +2,38 @@
 
 import io
 import zipfile
+from urllib.parse import quote, urlsplit
 
 from aiohttp import web
 
+from gateway.access.identity.tokens import hashed
+from gateway.connectors.consent.flows import CONSOLE_RETURN_PATH
+from gateway.contract.connectors import MCP
 from gateway.contract.kinds import Effect
+from gateway.contract.oauth import ConsentRequest, ServerToSignInTo
 from gateway.errors import GatewayError, InvalidParams, NotFound
 from gateway.upstream.import_process import ImportRequest
 from gateway.upstream.mcp_servers import McpAddress
 from gateway.web.console.page import console_page, see_other
-from gateway.web.console.session import read_console_form
-from gateway.web.keys import CALLER, SERVICES
+from gateway.web.console.session import name_in, read_console_form
+from gateway.web.keys import ACCESS, CALLER, SERVICES, SESSION
+from gateway.web.pages.rendering import PAGES, html_response
 
 _PAGE = "/console/kinds"
 _EFFECT = "effect:"
-#: members of an MCP server's address → fields of the form
-_SERVER_FIELDS = {"token": "token", "header": "header", "kind": "mcp_kind"}
 #: maximum operations, lines of the report and differences on the page of a version
 _SHOWN = 500
 
 
 async def list_kinds(request: web.Request) -> web.Response:
-    """GET /console/kinds: the imported kinds, and the form for another document."""
-    return await _listed(request)
+    """GET /console/kinds: the imported kinds, and the form for another document; consents of this page return here."""
+    query = request.query
+    if query.get("state") != _state(request):
+        return await _listed(request)
+    if "connector_id" in query:
+        return see_other(f"/console/connectors/{quote(query['connector_id'], safe='')}")
+    reason = query.get("error_description") or query.get("error", "")
+    return await _listed(request, problem=f"The sign-in has not connected the server: {reason}")
 
 
 async def import_kind(request: web.Request) -> web.Response:
@@ -31,6 +41,8 @@ async def import_kind(request: web.Request) -> web.Response:
     fields = await read_console_form(request)
     text, imports = fields.get("text", "").strip(), request.app[SERVICES].connectors.imports
     try:
+        if fields.get("mcp", "").strip() and fields.get("sign_in"):
+            return await _left_to_sign_in(request, fields)
         if fields.get("mcp", "").strip():
             draft = await imports.draft_server(request[CALLER], _server_address(fields))
             return see_other(f"{_PAGE}/{draft.kind}/{draft.version}")
@@ -51,9 +63,33 @@ async def import_kind(request: web.Request) -> web.Response:
     return see_other(f"{_PAGE}/{draft.kind}/{draft.version}")
 
 
+async def _left_to_sign_in(request: web.Request, fields: dict[str, str]) -> web.Response:
+    """The page that leads to the sign-in of an MCP server; a redirect from a form may not go to another origin."""
+    services, pages = request.app[SERVICES], request.app[PAGES]
+    workspace = name_in(fields, "workspace_name")
+    if not workspace:
+        raise InvalidParams("enter the workspace of the connector that the sign-in creates")
+    url = fields["mcp"].strip()
+    requested = ConsentRequest(
+        workspace_name=workspace,
+        connector_type=MCP,
+        redirect_url=services.settings.base_url + CONSOLE_RETURN_PATH,
+        state=_state(request),
+        mcp_server=ServerToSignInTo(url=url, kind=fields.get("mcp_kind", "").strip() or None),
+    )
+    started = await services.connectors.oauth.flows.initiate(request[CALLER], requested)
+    html = pages.render("leave.html", title=urlsplit(url).hostname, address=started.consent_url)
+    return html_response(html, pages.headers())
+
+
+def _state(request: web.Request) -> str:
+    """The state of consents that this session begins, so that no link can make this page say what it did not."""
+    return hashed(request.app[ACCESS].console_sessions.csrf_token(request[SESSION])).hex()
+
+
 def _server_address(fields: dict[str, str]) -> McpAddress:
-    given = {name: fields.get(field, "").strip() or None for name, field in _SERVER_FIELDS.items()}
-    return McpAddress(url=fields["mcp"].strip(), **given)
+    token, header, kind = (fields.get(name, "").strip() or None for name in ("token", "header", "mcp_kind"))
+    return McpAddress(url=fields["mcp"].strip(), token=token, header=header, kind=kind)
 
 
 async def show_version(request: web.Request) -> web.Response:

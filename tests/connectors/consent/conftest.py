@@ -28,6 +28,7 @@ from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.limits.rate_limiter import SharedRateLimiter
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
+from tests.connectors.consent.no_imports import no_imports
 from tests.connectors.consent.stand_in import StandIn
 from tests.harness.catalog import shipped_catalog
 
@@ -157,6 +158,7 @@ def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -
                 connectors=connectors,
                 access=ConnectorAccess(connectors, identity, catalog),
                 upstreams=upstreams,
+                imports=no_imports(database, catalog, upstreams),
                 platform=platform,
                 base_url=BASE_URL,
                 is_embedded=is_embedded,

@@ -22,6 +22,7 @@ from gateway.kinds.loading import load_catalog
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
+from tests.connectors.consent.no_imports import no_imports
 
 KEY = ("k1", bytes(range(32)))
 
@@ -40,7 +41,8 @@ async def main(database_url: str, origin: str, organization_id: str, connector_i
             identity=identity,
             connectors=connectors,
             access=ConnectorAccess(connectors, identity, catalog),
-            upstreams=Upstreams(transport, overrides),
+            upstreams=(upstreams := Upstreams(transport, overrides)),
+            imports=no_imports(database, catalog, upstreams),
             platform=platform,
             base_url="https://gateway.example",
             is_embedded=False,

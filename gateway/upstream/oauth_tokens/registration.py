@@ -1,0 +1,118 @@
+"""Registers an OAuth app at an authorization server (RFC 7591): the request and its response. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from gateway.errors import UpstreamError, UpstreamInvalidResponse
+from gateway.foundation import payloads
+from gateway.kinds.authentication import OAuthEndpoints
+from gateway.upstream.oauth_tokens.messages import printable
+
+#: the name that people see on consent pages
+CLIENT_NAME = "Agent connector gateway"
+#: the spec language's words for the client authentication of RFC 7591 §2
+_METHODS: Mapping[Literal["basic", "body", "none"], str] = {
+    "basic": "client_secret_basic",
+    "body": "client_secret_post",
+    "none": "none",
+}
+_MAX_ID, _MAX_SECRET = 1_000, 4_000
+
+
+class _Response(msgspec.Struct, frozen=True, kw_only=True):
+    """RFC 7591 §3.2.1."""
+
+    client_id: str
+    client_secret: str = ""
+    client_secret_expires_at: int = 0
+    token_endpoint_auth_method: str | None = None
+
+
+class _Refusal(msgspec.Struct, frozen=True, kw_only=True):
+    """RFC 7591 §3.2.2."""
+
+    error: str = ""
+    error_description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """An app as the authorization server has registered it."""
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    #: how it authenticates, which the server decides
+    authentication: Literal["basic", "body", "none"]
+    #: when the secret expires; None if it does not
+    expires_at: datetime | None
+
+
+def client_metadata(redirect_uri: str, client_uri: str, authentication: str) -> dict[str, Any]:
+    """The metadata of the gateway as a client (RFC 7591 §2), which it registers or publishes."""
+    return {
+        "client_name": CLIENT_NAME,
+        "client_uri": client_uri,
+        "redirect_uris": [redirect_uri],
+        "grant_types": ["authorization_code", "refresh_token"],
+        "response_types": ["code"],
+        "token_endpoint_auth_method": authentication,
+    }
+
+
+def registration_body(oauth: OAuthEndpoints, redirect_uri: str, client_uri: str) -> bytes:
+    """The request of a registration."""
+    is_web = redirect_uri.startswith("https://")
+    metadata = client_metadata(redirect_uri, client_uri, _METHODS[oauth.client_authentication])
+    return msgspec.json.encode({**metadata, "application_type": "web" if is_web else "native"})
+
+
+def read_registration(oauth: OAuthEndpoints, status: int, body: bytes) -> Registration:
+    """The registered app; raises UpstreamError with the server's reason if it is refused."""
+    if status not in (200, 201):
+        raise UpstreamError(f"the authorization server refuses to register the gateway: {_reason(status, body)}")
+    try:
+        found = payloads.typed(body, _Response)
+    except msgspec.MsgspecError as error:
+        raise UpstreamInvalidResponse(
+            "the authorization server's response to a registration has no client_id"
+        ) from error
+    named = {wire: ours for ours, wire in _METHODS.items()}
+    authentication = named.get(found.token_endpoint_auth_method or "", oauth.client_authentication)
+    if not _is_text(found.client_id, _MAX_ID) or (
+        found.client_secret and not _is_text(found.client_secret, _MAX_SECRET)
+    ):
+        raise UpstreamInvalidResponse(
+            "the authorization server registered the gateway with a client_id that cannot be sent"
+        )
+    if authentication != "none" and not found.client_secret:
+        authentication = "none"
+    return Registration(
+        client_id=found.client_id,
+        client_secret="" if authentication == "none" else found.client_secret,
+        authentication=authentication,
+        expires_at=_time(found.client_secret_expires_at),
+    )
+
+
+def _reason(status: int, body: bytes) -> str:
+    try:
+        refusal = payloads.typed(body, _Refusal)
+    except msgspec.MsgspecError:
+        return f"status {status}"
+    said = ": ".join(filter(None, (printable(refusal.error), printable(refusal.error_description))))
+    return said or f"status {status}"
+
+
+def _is_text(value: str, longest: int) -> bool:
+    return 0 < len(value) <= longest and value.isascii() and value.isprintable()
+
+
+def _time(seconds: int) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(seconds, UTC) if seconds > 0 else None
+    except (OverflowError, OSError, ValueError):
+        return None
