@@ -29,7 +29,7 @@ from gateway.contract.gateway_state import (
     WorkInProgressView,
 )
 from gateway.contract.kinds import Effect
-from gateway.contract.members import ActorSessionView, NamedActorView
+from gateway.contract.members import ActorSessionView, NamedActorView, as_of_member
 from gateway.errors import FieldError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Catalog
@@ -175,12 +175,13 @@ async def list_audit(request: web.Request) -> AuditPage:
     """Who did what, when and with which outcome, the newest first. The audit log has no params and no bodies."""
     query, caller = read_query(request, AuditQuery), request[CALLER]
     services = request.app[SERVICES]
-    entries = await services.logs.audit.find(
+    entries, as_of = await services.logs.audit.find_as_of(
         caller.organization_id, entry_filter(query, caller), before=query.cursor, limit=query.limit + 1
     )
     page = entries[: query.limit]
     next_cursor = str(page[-1].id) if len(entries) > len(page) else None
-    return AuditPage([entry_view(entry, services.catalog) for entry in page], next_cursor)
+    views = [entry_view(entry, services.catalog) for entry in page]
+    return AuditPage(views, next_cursor, as_of_member(as_of))
 
 
 def entry_filter(query: AuditQuery, caller: Caller) -> EntryFilter:
