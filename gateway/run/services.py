@@ -43,6 +43,8 @@ from gateway.jobs.services import JobServices, open_jobs
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import serving_catalog
 from gateway.operations.services import OperationServices, open_operations
+from gateway.run.moving.departure import Departure
+from gateway.run.moving.service import OrganizationExport
 from gateway.run.schema import schema_required
 from gateway.settings import Settings
 from gateway.upstream.field_selection import FieldSelection, selected_records
@@ -92,6 +94,7 @@ class Services:
     events: EventServices
     copy: CopyServices
     operations: OperationServices
+    organization_export: OrganizationExport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,6 +264,14 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
             events=events,
             copy=copy,
             operations=operations,
+            organization_export=OrganizationExport(
+                audit=logs.audit,
+                database=database,
+                departure=Departure(database=database, vault=vault, signers=logs.chain.keys),
+                jobs=jobs.store,
+                files=jobs.files,
+                wakeup=jobs.wakeup,
+            ),
         )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from gateway.embedded.directory import owned_directory
 from gateway.embedded.postgres import DATABASE, SUPERUSER, EmbeddedPostgres
 from gateway.embedded.program import Program
-from gateway.embedded.server import SERVER_ENVIRONMENT
+from gateway.embedded.server import SERVER_ENVIRONMENT, LocalServer
 from gateway.embedded.service_user import paths_for
 from tests.harness.clusters import with_cluster
 from tests.harness.processes import free_port
@@ -33,7 +33,7 @@ class ListeningPostgres(EmbeddedPostgres):
 
     def copy(self, primary: "ListeningPostgres") -> None:
         """Make the cluster a standby of the running primary; the server is not started yet."""
-        self.open()
+        LocalServer.open(self)  # without a cluster of its own
         owned_directory(self.cluster, self.service_user)
         (named,) = paths_for(self.service_user, (self.cluster,))
         address = ("-h", "127.0.0.1", "-p", str(primary.port), "-U", SUPERUSER)

@@ -250,9 +250,13 @@ async def export_audit(request: web.Request) -> web.StreamResponse:
 
 
 async def list_audit_keys(request: web.Request) -> AuditKeys:
-    """The public keys of checkpoints, the newest first. Keep them in another place than the exported files."""
-    keys = request.app[SERVICES].logs.chain.keys
-    return AuditKeys([AuditKeyView(key_id=each.key_id, public_key=each.public_key) for each in keys])
+    """The public keys of checkpoints, the newest first, then those of the gateways from which the organization was
+    moved. Keep them in another place than the exported files.
+    """
+    chain = request.app[SERVICES].logs.chain
+    keys = {each.key_id: each.public_key for each in chain.keys}
+    keys |= await chain.former_keys(request[CALLER].organization_id)
+    return AuditKeys([AuditKeyView(key_id=key_id, public_key=public_key) for key_id, public_key in keys.items()])
 
 
 #: the routes of these handlers, in the order in which they are tried
