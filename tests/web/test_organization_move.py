@@ -189,6 +189,7 @@ async def test_a_queued_job_runs_where_it_was_moved_to(moving: Moving):
 async def test_the_chain_of_the_audit_log_goes_on_and_is_verified_with_the_keys_of_both(moving: Moving):
     async with moving.here() as api:
         [own] = (await api.get("/api/v1/audit/keys")).document()["data"]
+        here = (await api.get("/api/v1/audit/export")).body.decode().splitlines()
     await moving.move()
 
     async with moving.there() as api:
@@ -199,10 +200,15 @@ async def test_the_chain_of_the_audit_log_goes_on_and_is_verified_with_the_keys_
 
     found = verified(lines, [each["public_key"] for each in keys])
     assert found.fault is None
-    assert (found.first, found.unknown) == (1, [])
+    assert (found.first, found.unknown) == (1, verified(here, [own["public_key"]]).unknown)
+    assert _entries(lines)[: len(_entries(here))] == _entries(here)
     assert [each["key_id"] for each in keys][1:] == [own["key_id"]]
     signed_by = {json.loads(line)["key_id"] for line in lines if "checkpoint" in line}
     assert signed_by == {each["key_id"] for each in keys}
+
+
+def _entries(lines: list[str]) -> list[str]:
+    return [line for line in lines if '"checkpoint"' not in line]
 
 
 async def test_an_existing_organization_is_not_imported_again(moving: Moving):
