@@ -58,6 +58,16 @@ class Settings(BaseSettings):
         description="PostgreSQL without the pooler, for notifications and migrations; without it processes poll for "
         "changes every second.",
     )
+    database_read_url: str | None = Field(
+        None,
+        description="URL of a replica of PostgreSQL (a hot standby) for searches of the copy and lists. Without it the "
+        "primary answers them.",
+    )
+    database_read_lag: float = Field(
+        30,
+        gt=0,
+        description="Maximum seconds that the replica may be behind; beyond that the primary answers.",
+    )
     redis_url: str = Field(
         "redis://127.0.0.1:6379/0", description="URL of Redis, which wakes workers and shares rate limits."
     )
@@ -301,7 +311,7 @@ class Settings(BaseSettings):
             raise ValueError("must be a folder, or a URL such as s3://bucket/prefix")
         return value
 
-    @field_validator("database_url", "database_direct_url")
+    @field_validator("database_url", "database_direct_url", "database_read_url")
     @classmethod
     def _postgres(cls, value: str | None) -> str | None:
         return None if value is None else postgres_url(value)
@@ -436,7 +446,7 @@ def ignored_variables(kinds: Collection[str], environ: Mapping[str, str] = os.en
         ),
         *(
             f"{variable}: {sentence}"
-            for variable in ("GATEWAY_DATABASE_URL", "GATEWAY_DATABASE_DIRECT_URL")
+            for variable in ("GATEWAY_DATABASE_URL", "GATEWAY_DATABASE_DIRECT_URL", "GATEWAY_DATABASE_READ_URL")
             for sentence in ignored_parameters(environ.get(variable, ""))
         ),
     ]

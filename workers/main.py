@@ -84,6 +84,7 @@ class Worker:
             every(60, synchronization.backfill, name="synchronization backfill"),
             every(60, services.operations.deletion.resume, name="unfinished deletions"),
             every(60, services.operations.organization_deletion.resume, name="unfinished deletions of organizations"),
+            every(60, services.organization_export.resume, name="unfinished exports of organizations"),
             every(0, services.events.deliverer.deliver, name="webhook deliveries"),
             every(RENEWAL, services.events.deliverer.renew, name="webhook leases"),
             *(every(seconds, prune, name=name) for name, seconds, prune in prunings(services)),

@@ -9,7 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gateway.access.audit.chain import AuditChain
+from gateway.access.audit.chain import AuditChain, signers_of
 from gateway.access.audit.log import Audit
 from gateway.access.audit.metering import Metering
 from gateway.access.budgets.point import BudgetPoint
@@ -44,7 +44,6 @@ from gateway.errors import NotFound
 from gateway.foundation.aio.remembered import Remembered
 from gateway.foundation.db.notifications import NotificationListener
 from gateway.foundation.db.pool import Database
-from gateway.foundation.proof import Signer
 from gateway.foundation.vault.sealed_text import SealedText
 from gateway.foundation.vault.vault import KeyList, derived_key
 from gateway.kinds.catalog import Catalog
@@ -74,9 +73,7 @@ async def open_logs(
     Audit entries that PostgreSQL does not take are saved in the folder `unsent`.
     """
     async with Audit(database, unsent).writing() as audit, RequestLog(database).writing() as requests:
-        # A key that was replaced still verifies what it signed.
-        signers = [Signer(derived_key(key_list[index:], "audit checkpoints")) for index in range(len(key_list))]
-        chain = AuditChain(database, signers, catalog.application_of)
+        chain = AuditChain(database, signers_of(key_list), catalog.application_of)
         yield LogServices(audit=audit, chain=chain, metering=Metering(database), requests=requests)
 
 

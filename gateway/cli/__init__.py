@@ -58,6 +58,10 @@ SECTIONS = {
         Lazy("backup", "gateway.cli.backup:backup", "Back up the embedded PostgreSQL while it runs."),
         Lazy("restore", "gateway.cli.backup:restore", "Restore a backup of the embedded PostgreSQL."),
         Lazy("end-writes", "gateway.cli.backup:end_writes", "End unfinished writes after a restore of PostgreSQL."),
+        Lazy(
+            "export-organization", "gateway.cli.moving:export_organization", "Export an organization to a sealed file."
+        ),
+        Lazy("import-organization", "gateway.cli.moving:import_organization", "Import an organization from its file."),
         Lazy("keys", "gateway.cli.keys:keys", "Create, add, promote and rotate encryption keys."),
         Lazy("specs", "gateway.cli.specs:specs", "Make, import, check, show and compare specs."),
     ),

@@ -118,6 +118,16 @@ def disable_organization(organization_id: UUID) -> None:
     _print({"organization_id": str(organization_id), "disabled": True})
 
 
+@organization.command("resume")
+@click.argument("organization_id", type=click.UUID)
+def resume_organization(organization_id: UUID) -> None:
+    """Serve the writes of an exported organization again, because it is not moved after all."""
+    from gateway.run.moving.freeze import Freeze
+
+    _with_database(lambda database: Freeze(database, organization_id).end())
+    _print({"organization_id": str(organization_id), "moving": False})
+
+
 @client.command("create")
 @click.argument("name", callback=_checked_name)
 @_ORGANIZATION

@@ -15,6 +15,7 @@ from gateway.cli.output import output_option, write
 from gateway.embedded.directory import write_private
 from gateway.foundation.vault import key_list
 from gateway.foundation.vault.key_list import Keys
+from gateway.foundation.vault.sealed_file import recipient_key
 from gateway.foundation.vault.vault import KeyListError, new_key, parse_keys, read_keys
 from gateway.run.sealed_tables import open_rotation
 from gateway.settings import Settings
@@ -39,6 +40,12 @@ def keys() -> None:
 def new() -> None:
     """Print a new key in the format of GATEWAY_ENCRYPTION_KEYS."""
     click.echo(new_key())
+
+
+@keys.command("recipient")
+def recipient() -> None:
+    """Print the public key for which another gateway seals an organization that is imported here."""
+    click.echo(recipient_key(_current_keys(local_settings())))
 
 
 @keys.command("list")

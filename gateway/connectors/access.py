@@ -88,6 +88,19 @@ class ConnectorAccess:
 
         With `with_personal` those of other people too, for administrators.
         """
+        found = self.find_as_of(caller, selection, after=after, limit=limit, with_personal=with_personal)
+        return (await found)[0]
+
+    async def find_as_of(
+        self,
+        caller: Caller,
+        selection: ConnectorSelection | None = None,
+        *,
+        after: tuple[datetime, UUID] | None = None,
+        limit: int | None = None,
+        with_personal: bool = False,
+    ) -> tuple[Sequence[ConnectorRecord], datetime | None]:
+        """The records of `find`, and the time of which they are, if a replica was read."""
         selection = selection or ConnectorSelection()
         visible = replace(
             selection,
@@ -97,8 +110,8 @@ class ConnectorAccess:
             with_personal=with_personal and Scope.ADMIN in caller.client.scopes,
             served=list(self._catalog.kinds),
         )
-        records = await self._store.find(caller.organization_id, visible, after=after, limit=limit)
-        return [as_served(record, self._catalog) for record in records]
+        records, as_of = await self._store.find_as_of(caller.organization_id, visible, after=after, limit=limit)
+        return [as_served(record, self._catalog) for record in records], as_of
 
     async def latest_of_each_kind(self, caller: Caller, limit: int) -> Sequence[ConnectorRecord]:
         """The latest records of each kind, at most `limit` of one kind, in the order of their creation."""

@@ -25,6 +25,7 @@ from gateway.contract.connectors import (
     IfExists,
 )
 from gateway.contract.cursors import page_of, read_time_cursor
+from gateway.contract.members import as_of_member
 from gateway.errors import (
     Conflict,
     FieldError,
@@ -205,7 +206,7 @@ class ConnectorService:
         """Matching connectors, oldest first; all of them without a limit. With `with_personal` an administrator gets
         those of other people too. Raises InvalidParams for a foreign cursor.
         """
-        records = await self._access.find(
+        records, as_of = await self._access.find_as_of(
             caller,
             selection,
             after=read_time_cursor(cursor),
@@ -213,7 +214,8 @@ class ConnectorService:
             with_personal=with_personal,
         )
         page, next_cursor = page_of(records, limit)
-        return ConnectorPage(await mapped(lambda record: connector_view(record, self._catalog), page), next_cursor)
+        views = await mapped(lambda record: connector_view(record, self._catalog), page)
+        return ConnectorPage(views, next_cursor, as_of_member(as_of))
 
     async def latest_of_each_kind(self, caller: Caller, limit: int) -> Sequence[Connector]:
         """The latest connectors of each kind, at most `limit` of one kind, in the order of their creation."""

@@ -286,6 +286,17 @@ class ConnectorStore:
         limit: int | None = None,
     ) -> Sequence[ConnectorRecord]:
         """Matching records in the order of their creation; all of them without a limit."""
+        return (await self.find_as_of(organization_id, selection, after=after, limit=limit))[0]
+
+    async def find_as_of(
+        self,
+        organization_id: UUID,
+        selection: ConnectorSelection,
+        *,
+        after: tuple[datetime, UUID] | None = None,
+        limit: int | None = None,
+    ) -> tuple[Sequence[ConnectorRecord], datetime | None]:
+        """The records of `find`, and the time of which they are, if a replica was read."""
         where = Where()
         where.add("connectors.organization_id = {} AND deleted_at IS NULL", organization_id)
         if not selection.with_personal:
@@ -303,9 +314,10 @@ class ConnectorStore:
         where.add("connectors.id = ANY ({}::uuid[])", selection.ids)
         where.add("(connectors.created_at, connectors.id) > ({}, {})", *(after or (None, None)))
         find = _LIST.format(conditions=where.text, limit=where.argument(limit))
-        async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(find, *where.arguments)
-        return await mapped(record_in, rows)
+        rows, as_of = await self._database.read(
+            organization_id, lambda connection: connection.fetch(find, *where.arguments)
+        )
+        return await mapped(record_in, rows), as_of
 
     async def latest_of_each_kind(
         self,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from gateway.contract.members import TIME, Id, PageOf, Time, Url, member
+from gateway.contract.members import TIME, Id, PageAsOf, PageOf, Time, Url, member
 from gateway.contract.problems import JobErrorView
 
 #: maximum seconds for which a connect link is valid
@@ -105,7 +105,7 @@ class Connector(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class ConnectorPage(PageOf[Connector], frozen=True):
+class ConnectorPage(PageAsOf[Connector], frozen=True):
     """Connectors, the oldest first."""
 
 

@@ -5,9 +5,9 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
-from gateway.contract.members import ID, TIME, Id, PageOf, Time, Url, member
+from gateway.contract.members import ID, TIME, AsOf, Id, PageOf, Time, Url, member
 
 #: maximum characters of the URL of a receiver
 MAX_URL = 2000
@@ -98,6 +98,7 @@ class EventPage(Struct, frozen=True):
     data: Annotated[list[EventView], member("The events.")]
     next_cursor: Annotated[str, member("`after` of the next call, also where `data` is empty.", "42")]
     latest_id: Annotated[int, member("The id of the newest event; 0 before the first.", 42)]
+    as_of: AsOf = UNSET
 
 
 class WebhookView(Struct, frozen=True, kw_only=True):

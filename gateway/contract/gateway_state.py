@@ -8,7 +8,18 @@ from uuid import UUID
 from msgspec import Struct
 
 from gateway.contract.kinds import Effect
-from gateway.contract.members import ID, TIME, ActorSessionView, Id, ListOf, NamedActorView, PageOf, Time, member
+from gateway.contract.members import (
+    ID,
+    TIME,
+    ActorSessionView,
+    Id,
+    ListOf,
+    NamedActorView,
+    PageAsOf,
+    PageOf,
+    Time,
+    member,
+)
 
 
 class ClientView(Struct, frozen=True, kw_only=True):
@@ -113,7 +124,7 @@ class AuditEntryView(Struct, frozen=True, kw_only=True):
     ]
 
 
-class AuditPage(PageOf[AuditEntryView], frozen=True):
+class AuditPage(PageAsOf[AuditEntryView], frozen=True):
     """Entries of the audit log, the newest first."""
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Struct
 
 from gateway.contract.approvals import JobApprovalView
-from gateway.contract.members import ID, TIME, Id, PageOf, Time, Url, member
+from gateway.contract.members import ID, TIME, Id, PageAsOf, Time, Url, member
 from gateway.contract.problems import JobErrorView
 
 
@@ -62,7 +62,7 @@ class JobView(Struct, frozen=True, kw_only=True):
     approval: Annotated[JobApprovalView | None, member("The approval for which the job waits or waited.")] = None
 
 
-class JobPage(PageOf[JobView], frozen=True):
+class JobPage(PageAsOf[JobView], frozen=True):
     """Jobs, the newest first."""
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Annotated, Any, Generic, TypeVar
 
-from msgspec import Meta, Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 T = TypeVar("T")
 
@@ -34,6 +34,24 @@ class PageOf(Struct, Generic[T], frozen=True):
 
     data: Annotated[list[T], member("The items of this page.")]
     next_cursor: Annotated[str | None, member("`cursor` of the call for the next page; null on the last page.")] = None
+
+
+#: `as_of` of a page that a replica may answer
+AsOf = Annotated[
+    Time | UnsetType,
+    member("The time of which the page is, if a replica of the database answered; later changes are not on it."),
+]
+
+
+class PageAsOf(PageOf[T], Generic[T], frozen=True):
+    """A page of a list that a replica of the database may answer."""
+
+    as_of: AsOf = UNSET
+
+
+def as_of_member(as_of: datetime | None) -> datetime | UnsetType:
+    """The time as the member `as_of`."""
+    return UNSET if as_of is None else as_of
 
 
 class ListOf(Struct, Generic[T], frozen=True):

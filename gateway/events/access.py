@@ -6,6 +6,7 @@ from contextlib import aclosing
 from gateway.access.identity.model import Caller
 from gateway.access.identity.store import IdentityStore
 from gateway.contract.events import EventPage, EventSelection
+from gateway.contract.members import as_of_member
 from gateway.events.feed import Feed, FeedPage
 from gateway.events.model import EventFilter, event_types
 
@@ -53,4 +54,5 @@ def _filter_of(caller: Caller, selection: EventSelection) -> EventFilter:
 
 
 def _view(found: FeedPage) -> EventPage:
-    return EventPage([event.view for event in found.events], str(found.next_after), found.latest_id)
+    events = [event.view for event in found.events]
+    return EventPage(events, str(found.next_after), found.latest_id, as_of_member(found.as_of))

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -49,6 +50,8 @@ class FeedPage(msgspec.Struct, frozen=True):
     next_after: int
     #: the id of the feed's newest event
     latest_id: int
+    #: the time of which they are, if a replica was read
+    as_of: datetime | None = None
 
 
 class Feed:
@@ -71,14 +74,14 @@ class Feed:
         async with self._database.tenant(organization_id) as connection:
             while await connection.fetchval(NUMBER, organization_id):
                 pass
-            rows = await connection.fetch(query, *arguments)
+        rows, as_of = await self._database.read(organization_id, lambda connection: connection.fetch(query, *arguments))
         if not rows:
             raise NotFound("there is no such organization")
         latest, pruned = rows[0]["last_id"] or 0, rows[0]["pruned_id"] or 0
         if after is not None:
             _require_readable(after, pruned, latest)
         events = [_event(row) for row in rows if row["id"] is not None]
-        return FeedPage(events, events[-1].id if len(events) == limit else latest, latest)
+        return FeedPage(events, events[-1].id if len(events) == limit else latest, latest, as_of)
 
     async def wait(
         self, organization_id: UUID, filter_: EventFilter, after: int | None, limit: int, seconds: float

@@ -123,7 +123,9 @@ _CLAIM = f"""
               AND (retry_at <= now() OR NOT is_full AND (position < feed.last_id OR EXISTS (
                   SELECT FROM events
                   WHERE events.organization_id = due.organization_id AND events.last_id IS NULL)))
-              AND EXISTS (SELECT FROM organizations WHERE organizations.id = organization_id AND disabled_at IS NULL)
+              AND EXISTS (SELECT FROM organizations
+                          WHERE organizations.id = organization_id AND disabled_at IS NULL
+                            AND moving_since IS NULL)
         ) AS due ON due.id = webhooks.id
         WHERE {_DUE.format("webhooks")} AND due.turn <= GREATEST(1, due.share)
         ORDER BY due.turn, webhooks.turn_at LIMIT $3 - $5 FOR NO KEY UPDATE OF webhooks SKIP LOCKED

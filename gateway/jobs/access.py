@@ -15,7 +15,7 @@ from gateway.access.identity.tokens import hashed
 from gateway.errors import NotFound
 from gateway.jobs import results
 from gateway.jobs.model import MAX_COUNTED, EndedJobs, JobChange, JobFilter, JobStep, JobSummary
-from gateway.jobs.store import JobStore
+from gateway.jobs.store import FoundJobs, JobStore
 from gateway.jobs.waiters import JobWaiters
 
 
@@ -63,12 +63,12 @@ class JobAccess:
 
     async def latest(self, caller: Caller, filter_: JobFilter, limit: int) -> Sequence[JobSummary]:
         """The newest jobs that match, as many as a page has."""
-        return (await self.page(caller, filter_, None, limit))[0]
+        return (await self.page(caller, filter_, None, limit)).jobs
 
     async def page(
         self, caller: Caller, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
-    ) -> tuple[Sequence[JobSummary], bool]:
-        """Jobs that match, newest first, and whether more follow: a page may have fewer than `limit`."""
+    ) -> FoundJobs:
+        """Jobs that match, newest first: a page may have fewer than `limit`, even if more follow."""
         narrowed = replace(
             filter_,
             workspaces=caller.client.workspaces,

@@ -30,6 +30,11 @@ _TAKE = f"""
     FROM chosen WHERE jobs.id = chosen.id AND jobs.status = 'queued'
     RETURNING {COLUMNS}
 """
+# Jobs of an organization that is being moved stay in the queue, and move with it; the job that exports it runs.
+_MAY_RUN = """
+    ({0}.organization_id <> ALL (ARRAY(SELECT id FROM organizations WHERE moving_since IS NOT NULL))
+     OR {0}.id = ANY (ARRAY(SELECT moving_job FROM organizations WHERE moving_since IS NOT NULL)))
+"""
 # Queues with the fewest running jobs come first, then organizations with the fewest. Only chosen rows are locked, so
 # that concurrent claims find other jobs. While a connector is on hold, only jobs that have waited for it are claimed.
 _CLAIM = f"""
@@ -43,6 +48,7 @@ _CLAIM = f"""
         FROM gateway_oldest_jobs($9, $10, $3, $4, {_QUEUES}, 4 * $2::integer) AS job
         LEFT JOIN connector_holds AS hold ON hold.connector_id = job.queue AND held_until > now()
         WHERE worker_losses < 2 AND (hold.connector_id IS NULL OR attempt > 0)
+          AND {_MAY_RUN.format("job")}
     ), within_queue AS (
         SELECT oldest.*, place + COALESCE(everywhere, 0) AS turn
         FROM oldest LEFT JOIN running USING (organization_id, queue)
@@ -66,6 +72,7 @@ _CLAIM_POISON_CANDIDATES = f"""
     WITH chosen AS (
         SELECT id FROM jobs
         WHERE status = 'queued' AND worker_losses >= 2 AND (worker_losses = 2) = $3 AND task = ANY ($4)
+          AND {_MAY_RUN.format("jobs")}
         ORDER BY created_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
     )
     {_TAKE}

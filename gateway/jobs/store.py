@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from gateway.access.audit.log import INSERT_ENTRIES, Entry
@@ -178,6 +178,16 @@ class AcceptedJob:
     is_new: bool
 
 
+class FoundJobs(NamedTuple):
+    """Some jobs of a list, newest first."""
+
+    jobs: Sequence[JobSummary]
+    #: whether more follow
+    has_more: bool
+    #: the time of which they are, if a replica was read
+    as_of: datetime | None
+
+
 class JobStore:
     """Accepts, reads and cancels jobs for callers.
 
@@ -287,8 +297,8 @@ class JobStore:
 
     async def page(
         self, organization_id: UUID, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
-    ) -> tuple[Sequence[JobSummary], bool]:
-        """Jobs that match, newest first, as many as a page has, and whether more follow."""
+    ) -> FoundJobs:
+        """Jobs that match, newest first, as many as a page has."""
         where = Where()
         where.add("organization_id = {} AND NOT is_inline", organization_id)
         where.require(OWNED, filter_.person_id)
@@ -301,9 +311,10 @@ class JobStore:
         where.add("created_at < {}", filter_.created_before)
         where.add("(created_at, id) < ({}, {})", *(before or (None, None)))
         find = _newest(where.text, filter_.statuses, where.argument(limit + 1))
-        async with self._database.tenant(organization_id) as connection:
-            rows, has_more = await page_of_rows(connection, find, where.arguments, _WIDE, limit)
-        return await mapped(summary_of, rows), has_more
+        (rows, has_more), as_of = await self._database.read(
+            organization_id, lambda connection: page_of_rows(connection, find, where.arguments, _WIDE, limit)
+        )
+        return FoundJobs(await mapped(summary_of, rows), has_more, as_of)
 
     async def ended(
         self, organization_id: UUID, workspaces: Collection[str] | None, since: datetime, limit: int

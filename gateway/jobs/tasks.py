@@ -56,6 +56,13 @@ DELETE_ORGANIZATION = Task(
     not_retried_because=_REPEATED,
     deletes_with_connector=False,
 )
+# Writes are refused while it runs, and after it has succeeded.
+EXPORT_ORGANIZATION = Task(
+    "export_organization",
+    is_cancellable=False,
+    not_retried_because="ask for another export",
+    deletes_with_connector=False,
+)
 # A second run of the whole batch would repeat the operations that succeeded.
 BATCH = Task(
     "batch",
@@ -74,6 +81,7 @@ TASKS: Mapping[str, Task] = {
         DELETE_WORKSPACE,
         DELETE_PERSON,
         DELETE_ORGANIZATION,
+        EXPORT_ORGANIZATION,
         REPLAY,
     )
 }
@@ -99,7 +107,7 @@ def cancel_refusal(job: JobSummary) -> str:
 
 def has_file(job: JobSummary) -> bool:
     """Whether the job's result is a stored file: a download's, or an export's."""
-    return job.action == DOWNLOAD or job.task == EXPORT.name
+    return job.action == DOWNLOAD or job.task in (EXPORT.name, EXPORT_ORGANIZATION.name)
 
 
 def sql_names(tasks: Iterable[Task]) -> str:

@@ -89,8 +89,11 @@ class CopySearch:
         return await self._found(resolved, call, query)
 
     async def _found(self, resolved: ResolvedConnector, call: OperationCall, query: Query) -> SearchPage:
-        async with self._database.tenant(resolved.record.organization_id) as connection:
-            return await self._context_store.search(connection, resolved.record.id, call.entity, query, PARAMS)
+        page, _ = await self._database.read(
+            resolved.record.organization_id,
+            lambda connection: self._context_store.search(connection, resolved.record.id, call.entity, query, PARAMS),
+        )
+        return page
 
 
 def _prepared(resolved: ResolvedConnector, call: OperationCall) -> tuple[Mapping[str, Any], Query]:

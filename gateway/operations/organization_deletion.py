@@ -33,7 +33,9 @@ from gateway.upstream.responses import OperationResult
 _BATCH = 5000
 _LOCK = "SELECT name, deletion_job FROM organizations WHERE id = $1 FOR UPDATE"
 # The name is free again at once.
-_MARK = "UPDATE organizations SET deletion_job = $2, name = 'deleted ' || id WHERE id = $1"
+_MARK = """
+    UPDATE organizations SET deletion_job = $2, name = 'deleted ' || id, moving_since = NULL WHERE id = $1
+"""
 _MARK_CONNECTORS = """
     UPDATE connectors SET deleted_at = now(), deletion_job = $2 WHERE organization_id = $1 AND deleted_at IS NULL
 """

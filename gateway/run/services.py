@@ -34,6 +34,7 @@ from gateway.foundation.aio.loops import every, running
 from gateway.foundation.aio.remembered import Remembered
 from gateway.foundation.db.notifications import RESTARTING, NotificationListener, notify
 from gateway.foundation.db.pool import Database
+from gateway.foundation.db.replica import Replica
 from gateway.foundation.telemetry.loop_lag import LoopLag
 from gateway.foundation.telemetry.metrics import LOOP_LAG
 from gateway.foundation.vault.vault import KeyList, Vault, read_keys
@@ -42,6 +43,8 @@ from gateway.jobs.services import JobServices, open_jobs
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import serving_catalog
 from gateway.operations.services import OperationServices, open_operations
+from gateway.run.moving.departure import Departure
+from gateway.run.moving.service import OrganizationExport
 from gateway.run.schema import schema_required
 from gateway.settings import Settings
 from gateway.upstream.field_selection import FieldSelection, selected_records
@@ -91,6 +94,7 @@ class Services:
     events: EventServices
     copy: CopyServices
     operations: OperationServices
+    organization_export: OrganizationExport
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,6 +172,16 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
         database = await stack.enter_async_context(_pool(settings))
         await stack.enter_async_context(schema_required(database))
         await stack.enter_async_context(running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")))
+        if settings.database_read_url is not None:
+            database.replica = await stack.enter_async_context(
+                Replica.open(
+                    database,
+                    settings.database_read_url,
+                    size=settings.database_pool,
+                    max_lag=settings.database_read_lag,
+                    has_pooler=settings.has_pooler,
+                )
+            )
         logs = await stack.enter_async_context(open_logs(database, settings.data_dir / "audit", key_list, catalog))
         identity = IdentityStore(database)
         policy = policies_of(catalog, database, notifications, logs.audit)
@@ -250,6 +264,14 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
             events=events,
             copy=copy,
             operations=operations,
+            organization_export=OrganizationExport(
+                audit=logs.audit,
+                database=database,
+                departure=Departure(database=database, vault=vault, signers=logs.chain.keys),
+                jobs=jobs.store,
+                files=jobs.files,
+                wakeup=jobs.wakeup,
+            ),
         )
 
 

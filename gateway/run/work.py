@@ -19,5 +19,6 @@ def work_of(services: Services) -> Mapping[str, Work]:
         tasks.DELETE_WORKSPACE.name: operations.deletion.run_delete_workspace,
         tasks.DELETE_PERSON.name: operations.deletion.run_delete_person,
         tasks.DELETE_ORGANIZATION.name: operations.organization_deletion.run,
+        tasks.EXPORT_ORGANIZATION.name: services.organization_export.run_job,
         tasks.REPLAY.name: operations.policy_trials.run_replay,
     }

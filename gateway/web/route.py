@@ -81,6 +81,8 @@ class Route:
     scope: Scope | None = None
     #: whether a client may call it in a session for a person
     in_session: bool = False
+    #: whether it is served too while the organization is moved to another database, when only reads are
+    while_moving: bool = False
     #: the name in the audit log; None if the route changes nothing
     audit: str | None = None
     #: whether the route needs no token

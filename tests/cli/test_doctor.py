@@ -26,6 +26,7 @@ from gateway.run.monitoring.health_checks import (
     of_machine,
     of_postgres,
     of_redis,
+    of_replica,
     of_search,
     of_settings,
 )
@@ -281,3 +282,15 @@ async def test_the_status_shows_queue_workers_and_connectors(database_url: str, 
     assert [job["status"] for job in document["jobs"]] == ["queued", "running", "waiting"]
     assert document["workers"] == document["connectors"] == document["context_store"] == []
     assert document["version"]
+
+
+async def test_the_lag_of_the_replica_is_told(database_url: str):
+    near = await of_replica(Settings(database_url=database_url, database_read_url=database_url))
+    gone = await of_replica(
+        Settings(database_url=database_url, database_read_url="postgresql://user:CANARY@127.0.0.1:1/gateway")
+    )
+
+    assert (near.status, near.message) == (CheckStatus.PASSED, "answers searches and lists, 0.0 s behind")
+    assert gone.status is CheckStatus.WARNING
+    assert "GATEWAY_DATABASE_READ_URL" in gone.message
+    assert "CANARY" not in gone.message

@@ -20,6 +20,7 @@ from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.turns import mapped
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.proof import FIRST, Signer, hash_of
+from gateway.foundation.vault.vault import KeyList, derived_key
 
 #: entries of one statement
 _BATCH = 500
@@ -53,6 +54,7 @@ _ADD_CHECKPOINTS = """
     INSERT INTO audit_checkpoints (organization_id, seq, line)
     SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::text[]) ON CONFLICT DO NOTHING
 """
+_FORMER_KEYS = "SELECT key_id, public_key FROM audit_former_keys WHERE organization_id = $1 ORDER BY key_id"
 _SET_SEALED = "UPDATE audit_sealed SET xact = $1::text::xid8, audit_id = $2"
 # A range without gaps: from the first entry since a time to the last one before another.
 _RANGE = """
@@ -84,6 +86,11 @@ class AuditChain:
     def keys(self) -> Sequence[Signer]:
         """The keys with which checkpoints may be signed, the newest first."""
         return self._signers
+
+    async def former_keys(self, organization_id: UUID) -> Mapping[str, str]:
+        """Key id → public key of the gateways from which the organization was moved."""
+        async with self._database.tenant(organization_id) as connection:
+            return dict(await connection.fetch(_FORMER_KEYS, organization_id))
 
     async def seal(self) -> None:
         """Put the entries that are committed into their chains; does nothing while another process does it."""
@@ -170,8 +177,13 @@ class AuditChain:
         return f"{entry}\n{checkpoint}\n" if checkpoint else f"{entry}\n"
 
 
+def signers_of(keys: KeyList) -> list[Signer]:
+    """The keys of checkpoints, the newest first: one that was replaced still verifies what it signed."""
+    return [Signer(derived_key(keys[place:], "audit checkpoints")) for place in range(len(keys))]
+
+
 def entry_of(row: Mapping[str, Any], names: Mapping[str, Any], seq: int, previous: str) -> dict[str, Any]:
-    """An entry as it is exported, without its hash."""
+    """An entry as it is exported, without its hash; an entry that was moved from another database keeps its id."""
     call_id, connector_id, approval_id = row["call_id"], row["connector_id"], row["approval_id"]
     # Members of later releases are left out if they are empty, so that earlier entries keep their hash.
     decided: dict[str, Any] = {}
@@ -183,7 +195,7 @@ def entry_of(row: Mapping[str, Any], names: Mapping[str, Any], seq: int, previou
         decided["approval"] = {"id": str(approval_id), "approved_by": names.get("approved_by", [])}
     return decided | {
         "seq": seq,
-        "id": str(row["id"]),
+        "id": names.get("id") or str(row["id"]),
         "kind": row["entry_kind"],
         "call_id": None if call_id is None else str(call_id),
         "at": moment(row["at"]),

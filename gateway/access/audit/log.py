@@ -39,7 +39,7 @@ from gateway.contract.kinds import Effect
 from gateway.errors import DeniedByPolicy, FieldError, GatewayError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.batch_writer import BatchWriter, Spool
-from gateway.foundation.db.pool import Database
+from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.pruning import BATCH
 from gateway.foundation.db.where import OF_WORKSPACES, Where
 
@@ -400,45 +400,30 @@ class Audit:
         limit: int = 100,
     ) -> Sequence[StoredEntry]:
         """Matching entries of one organization, newest first."""
-        entries = entries or EntryFilter()
-        found = await self._found(organization_id, entries, before, limit)
-        if entries.outcome == UNKNOWN:
-            found += await self._found(organization_id, entries, before, limit, are_unsettled=True)
-            found.sort(key=lambda entry: (entry.at, entry.id), reverse=True)
-        return found[:limit]
+        return (await self.find_as_of(organization_id, entries, before=before, limit=limit))[0]
 
-    async def _found(
+    async def find_as_of(
         self,
         organization_id: UUID,
-        entries: EntryFilter,
-        before: int | None,
-        limit: int,
+        entries: EntryFilter | None = None,
         *,
-        are_unsettled: bool = False,
-    ) -> list[StoredEntry]:
-        """Matching entries; `are_unsettled` selects the intents without a settlement instead of the outcome."""
-        after_entry = (organization_id, before, before)
-        where = Where()
-        where.add("organization_id = {}", organization_id)
-        where.add("connector_id = {}", entries.connector_id)
-        where.add(OF_WORKSPACES, entries.workspaces)
-        where.add("actor = {}", entries.actor)
-        where.add(_ACTOR_NAMED, organization_id, entries.actor_name)
-        where.add("what = {}", entries.operation)
-        where.add("target = {}", entries.target)
-        if are_unsettled:
-            where.add(_UNSETTLED, organization_id)
-        else:
-            where.add("outcome = {}", entries.outcome)
-        where.add("request_id = {}", entries.request_id)
-        where.add("at >= {}", entries.since)
-        where.add("at < {}", entries.until)
-        where.add("(at, audit.id) < ((SELECT at FROM audit WHERE organization_id = {} AND id = {}), {})", *after_entry)
-        where.add(_NOT_SETTLED)
-        find = f"{_ENTRIES_WHERE} {where.text} ORDER BY at DESC, audit.id DESC LIMIT {where.argument(limit)}"
-        async with self._database.tenant(organization_id) as connection:
-            rows = await connection.fetch(find, *where.arguments)
-        return [StoredEntry(**row) for row in rows]
+        before: int | None = None,
+        limit: int = 100,
+    ) -> tuple[Sequence[StoredEntry], datetime | None]:
+        """The entries of `find`, and the time of which they are, if a replica was read.
+
+        They may be older than the request: entries are stored some time after what they record.
+        """
+        selected = entries or EntryFilter()
+
+        async def read(connection: Connection) -> list[StoredEntry]:
+            found = await _found(connection, organization_id, selected, before, limit)
+            if selected.outcome == UNKNOWN:
+                found += await _found(connection, organization_id, selected, before, limit, are_unsettled=True)
+                found.sort(key=lambda entry: (entry.at, entry.id), reverse=True)
+            return found[:limit]
+
+        return await self._database.read(organization_id, read, is_current=False)
 
     async def activity(self, organization_id: UUID, connector_ids: Sequence[UUID]) -> Mapping[UUID, Activity]:
         """When each connector was last used, and how often calls of it failed in the last hour."""
@@ -491,6 +476,38 @@ class Audit:
             rows = await connection.fetch(statement, organization_id, since, names, MAX_READ + 1)
         _require_few(rows)
         return [UsageShare(row["id"], row["name"], row["calls"], row["errors"]) for row in rows]
+
+
+async def _found(
+    connection: Connection,
+    organization_id: UUID,
+    entries: EntryFilter,
+    before: int | None,
+    limit: int,
+    *,
+    are_unsettled: bool = False,
+) -> list[StoredEntry]:
+    """Matching entries; `are_unsettled` selects the intents without a settlement instead of the outcome."""
+    after_entry = (organization_id, before, before)
+    where = Where()
+    where.add("organization_id = {}", organization_id)
+    where.add("connector_id = {}", entries.connector_id)
+    where.add(OF_WORKSPACES, entries.workspaces)
+    where.add("actor = {}", entries.actor)
+    where.add(_ACTOR_NAMED, organization_id, entries.actor_name)
+    where.add("what = {}", entries.operation)
+    where.add("target = {}", entries.target)
+    if are_unsettled:
+        where.add(_UNSETTLED, organization_id)
+    else:
+        where.add("outcome = {}", entries.outcome)
+    where.add("request_id = {}", entries.request_id)
+    where.add("at >= {}", entries.since)
+    where.add("at < {}", entries.until)
+    where.add("(at, audit.id) < ((SELECT at FROM audit WHERE organization_id = {} AND id = {}), {})", *after_entry)
+    where.add(_NOT_SETTLED)
+    find = f"{_ENTRIES_WHERE} {where.text} ORDER BY at DESC, audit.id DESC LIMIT {where.argument(limit)}"
+    return [StoredEntry(**row) for row in await connection.fetch(find, *where.arguments)]
 
 
 def _require_few(rows: Sequence[Any]) -> None:

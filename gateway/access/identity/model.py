@@ -11,7 +11,7 @@ import msgspec
 from gateway.access.identity.patterns import matches
 from gateway.contract.budgets import BudgetLimits
 from gateway.contract.kinds import Effect
-from gateway.errors import InsufficientScope, NotFound, OrganizationForbidden, OrganizationRequired
+from gateway.errors import InsufficientScope, NotFound, OrganizationForbidden, OrganizationRequired, Unavailable
 
 #: characters of the longest format of a UUID, `urn:uuid:{…}`
 _MAX_ID = 47
@@ -113,6 +113,8 @@ class Client:
     is_person: bool = False
     #: names of the workspaces to which the client is limited; None for all
     workspaces: frozenset[str] | None = None
+    #: those of its organizations that are being moved to another database
+    moving: frozenset[UUID] = frozenset()
     #: the only URL for which its token is valid (RFC 8707); None for all
     resource: str | None = None
     #: names of the groups for whose members the client may open sessions
@@ -201,6 +203,13 @@ class Caller(msgspec.Struct, frozen=True):
         if self.client.workspaces is not None:
             allowed = ", ".join(sorted(self.client.workspaces))
             raise InsufficientScope(f"the client is limited to the workspaces {allowed}; this belongs to all of them")
+
+    def require_settled(self) -> None:
+        """Raise Unavailable while the organization is moved to another database: changes would be lost."""
+        if self.organization_id in self.client.moving:
+            raise Unavailable(
+                "the organization is being moved to another gateway; only reads are served", retry_after=30
+            )
 
     def require(self, scope: Scope) -> None:
         """Raise InsufficientScope unless the client has the scope."""

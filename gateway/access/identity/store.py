@@ -55,7 +55,8 @@ _CLIENTS = f"""
     SELECT clients.id, clients.name, clients.secret_hashes, {SCOPES} AS scopes, clients.redirect_urls,
            clients.delegate_for, clients.created_at, clients.disabled_at, {WORKSPACES} AS workspaces,
            EXISTS (SELECT FROM people WHERE people.client_id = clients.id) AS is_person,
-           COALESCE(array_agg(organizations.id) FILTER (WHERE organizations.id IS NOT NULL), '{{}}') AS organization_ids
+           array_remove(array_agg(organizations.id), NULL) AS organization_ids,
+           COALESCE(array_agg(organizations.id) FILTER (WHERE moving_since IS NOT NULL), '{{}}') AS moving
     FROM clients
     LEFT JOIN client_organizations ON client_organizations.client_id = clients.id
     LEFT JOIN organizations
@@ -552,5 +553,6 @@ def _client(row: Any) -> StoredClient:
         is_person=row["is_person"],
         delegate_for=tuple(row["delegate_for"]),
         workspaces=None if row["workspaces"] is None else frozenset(row["workspaces"]),
+        moving=frozenset(row["moving"]),
     )
     return StoredClient(client, tuple(row["secret_hashes"]))

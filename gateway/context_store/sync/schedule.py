@@ -38,7 +38,7 @@ IS_FREE = """
 CLAIM_DUE = f"""
     WITH due AS (
         SELECT e.id, e.connector_id FROM context_entities AS e JOIN connectors AS c ON c.id = e.connector_id
-        JOIN organizations AS o ON o.id = c.organization_id AND o.disabled_at IS NULL
+        JOIN organizations AS o ON o.id = c.organization_id AND o.disabled_at IS NULL AND o.moving_since IS NULL
         WHERE e.next_sync_at <= now() AND c.status = 'active' AND c.deleted_at IS NULL AND c.kind = ANY ($3::text[])
           AND {IS_FREE}
         ORDER BY e.next_sync_at LIMIT $1 FOR NO KEY UPDATE OF e SKIP LOCKED

@@ -7,9 +7,10 @@ import asyncio
 import contextlib
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, TypeAlias
+from datetime import datetime
+from typing import Any, Protocol, TypeAlias, TypeVar
 from uuid import UUID
 
 import asyncpg
@@ -30,6 +31,7 @@ from gateway.foundation.db.presence import (
 from gateway.foundation.telemetry.metrics import REFUSED as REFUSED_REQUESTS
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+T = TypeVar("T")
 
 #: the tenant that sees all rows: maintenance, claims of jobs, identity
 SYSTEM = "*"
@@ -157,6 +159,17 @@ class ConnectionShares:
             turn.set_result(None)
 
 
+class Reader(Protocol):
+    """Another server that may answer reads."""
+
+    @property
+    def lag(self) -> float | None: ...
+
+    async def read(
+        self, organization_id: UUID, work: Callable[[Connection], Awaitable[T]], *, is_current: bool
+    ) -> tuple[T, datetime] | None: ...
+
+
 class Database:
     """The pool of a process. Every use is bound to a tenant."""
 
@@ -174,6 +187,8 @@ class Database:
         #: why PostgreSQL could not write, and until when `trouble` reports it
         self._trouble: str | None = None
         self._trouble_until = 0.0
+        #: the replica, if there is one
+        self.replica: Reader | None = None
 
     @classmethod
     @asynccontextmanager
@@ -266,6 +281,20 @@ class Database:
             raise self._unavailable(error, was_sent=was_sent) from error
         finally:
             use.end()
+
+    async def read(
+        self, organization_id: UUID, work: Callable[[Connection], Awaitable[T]], *, is_current: bool = True
+    ) -> tuple[T, datetime | None]:
+        """What `work` reads, and, if a replica was read, the time of which it is.
+
+        A current read has all that was committed before it. `work` may run twice, and only reads.
+        """
+        if self.replica is not None:
+            found = await self.replica.read(organization_id, work, is_current=is_current)
+            if found is not None:
+                return found
+        async with self.tenant(organization_id) as connection:
+            return await work(connection), None
 
     def _release_later(self, connection: Connection, use: "_Use") -> None:
         """Release it in the background, after PostgreSQL has confirmed that the statement is canceled.

@@ -143,6 +143,12 @@ EXPORT_RECORDS = Counter("gateway_export_records", "Records collected into files
 DOWNLOADS = Gauge("gateway_downloads_in_progress", "Files that are being sent to callers.")
 DOWNLOAD_BYTES = Counter("gateway_download_bytes", "Bytes of files sent to callers.")
 
+REPLICA_READS = Counter(
+    "gateway_replica_reads",
+    "Reads for which there is a replica, by what happened: `replica` answered; or the primary, because the replica was "
+    "`away`, its `lag` was too long, or it was `behind` a write.",
+    ("outcome",),
+)
 BACKGROUND_FAILURES = Counter("gateway_background_failures", "Rounds of a background loop that failed.", ("loop",))
 LOOP_LAG = Histogram("gateway_event_loop_lag_seconds", "How late the event loop is, measured 20 times a second.")
 
@@ -170,6 +176,7 @@ ALL: Sequence[Counter | Histogram | Gauge] = (
     NOTICE_SECONDS,
     DOWNLOADS,
     DOWNLOAD_BYTES,
+    REPLICA_READS,
     BACKGROUND_FAILURES,
     LOOP_LAG,
 )

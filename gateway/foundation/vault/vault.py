@@ -121,13 +121,13 @@ class Vault:
 
     def rewrapped(self, sealed: Sealed, binding: Binding) -> Sealed:
         """The same value, with its data key wrapped by the newest key; the value is not decrypted."""
-        wrapped_key = self._wrapped(self.data_key(sealed, binding), binding)
+        wrapped_key = self.wrap(self.data_key(sealed, binding), binding)
         return Sealed(self.newest, wrapped_key, sealed.sealed)
 
     def new_data_key(self, binding: Binding) -> tuple[Sealed, bytes]:
         """A data key for values that are stored elsewhere: wrapped, and unwrapped."""
         data_key = AESGCM.generate_key(256)
-        return Sealed(self.newest, self._wrapped(data_key, binding), b""), data_key
+        return Sealed(self.newest, self.wrap(data_key, binding), b""), data_key
 
     def data_key(self, wrapped: Sealed, binding: Binding) -> bytes:
         """The unwrapped data key; raises InternalError if it was altered or swapped."""
@@ -136,7 +136,8 @@ class Vault:
             raise InternalError(f"credentials are sealed with the key {wrapped.key_id}, which is not in the key list")
         return decrypt(key, wrapped.wrapped_key, binding.associated_data("key"))
 
-    def _wrapped(self, data_key: bytes, binding: Binding) -> bytes:
+    def wrap(self, data_key: bytes, binding: Binding) -> bytes:
+        """The data key, wrapped by the newest key."""
         return encrypt(self._keys[self.newest], data_key, binding.associated_data("key"))
 
 

@@ -70,7 +70,11 @@ _IS_RUNNING = """
     EXISTS (
         SELECT FROM jobs WHERE jobs.id = ANY (schedules.job_ids) AND jobs.status IN ('queued', 'running', 'waiting'))
 """
-_IS_DUE = f"next_run_at <= now() AND NOT (overlap = 'queue' AND {_IS_RUNNING})"
+# Slots of an organization that is being moved are due in its new database.
+_IS_DUE = f"""
+    next_run_at <= now() AND NOT (overlap = 'queue' AND {_IS_RUNNING})
+    AND schedules.organization_id <> ALL (ARRAY(SELECT id FROM organizations WHERE moving_since IS NOT NULL))
+"""
 # The order makes the planner use the index, with any statistics of the table.
 _ANY_DUE = f"SELECT EXISTS (SELECT FROM schedules WHERE {_IS_DUE} ORDER BY next_run_at LIMIT 1)"
 # Organizations take turns, so that many slots of one do not delay the others'. Concurrent workers lock different rows,

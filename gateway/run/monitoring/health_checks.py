@@ -23,6 +23,7 @@ from gateway.context_store.sync.schedule import Intervals
 from gateway.errors import GatewayError
 from gateway.foundation.db.migrate import SchemaError, pending
 from gateway.foundation.db.pool import Database
+from gateway.foundation.db.replica import replica_lag
 from gateway.foundation.vault.vault import KeyListError, Vault, read_keys
 from gateway.kinds.find.vectors import folder as vectors_folder
 from gateway.kinds.loading import serving_catalog
@@ -98,6 +99,8 @@ async def check_results(settings: Settings, environ: Mapping[str, str] = os.envi
         yield result
     async for result in of_postgres(settings):
         yield result
+    if settings.database_read_url is not None:
+        yield await of_replica(settings)
     async for result in of_redis(settings.redis_url):
         yield result
     yield await of_front_end(settings)
@@ -227,6 +230,23 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
         yield failed(
             "PostgreSQL", f"{error.detail}: the role of GATEWAY_DATABASE_URL must be able to SET ROLE gateway_app"
         )
+
+
+async def of_replica(settings: Settings) -> CheckResult:
+    """Whether the replica is one, and how far it is behind."""
+    try:
+        async with Database.open(
+            settings.database_url, size=1, command_timeout=10, has_pooler=settings.has_pooler
+        ) as database:
+            return _of_lag(await replica_lag(database, settings.database_read_url or ""), settings.database_read_lag)
+    except GatewayError as error:
+        return warning("replica", f"is not read: {error.detail}. Check GATEWAY_DATABASE_READ_URL")
+
+
+def _of_lag(seconds: float, most: float) -> CheckResult:
+    if seconds > most:
+        return warning("replica", f"is {seconds:.1f} s behind, so that the primary answers (GATEWAY_DATABASE_READ_LAG)")
+    return passed("replica", f"answers searches and lists, {seconds:.1f} s behind")
 
 
 _SERVER = """

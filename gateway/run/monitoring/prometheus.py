@@ -62,6 +62,8 @@ class PrometheusExporter(Collector):
 
     def collect(self) -> Iterator[Metric]:
         yield _pool(self._database)
+        if self._database.replica is not None and (lag := self._database.replica.lag) is not None:
+            yield GaugeMetricFamily("gateway_replica_lag_seconds", "How far the replica is behind.", value=lag)
         if self._statistics is not None:
             yield from _shared(self._statistics, self._catalog)
 

@@ -29,7 +29,7 @@ from gateway.contract.gateway_state import (
     WorkInProgressView,
 )
 from gateway.contract.kinds import Effect
-from gateway.contract.members import ActorSessionView, NamedActorView
+from gateway.contract.members import ActorSessionView, NamedActorView, as_of_member
 from gateway.errors import FieldError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Catalog
@@ -175,12 +175,13 @@ async def list_audit(request: web.Request) -> AuditPage:
     """Who did what, when and with which outcome, the newest first. The audit log has no params and no bodies."""
     query, caller = read_query(request, AuditQuery), request[CALLER]
     services = request.app[SERVICES]
-    entries = await services.logs.audit.find(
+    entries, as_of = await services.logs.audit.find_as_of(
         caller.organization_id, entry_filter(query, caller), before=query.cursor, limit=query.limit + 1
     )
     page = entries[: query.limit]
     next_cursor = str(page[-1].id) if len(entries) > len(page) else None
-    return AuditPage([entry_view(entry, services.catalog) for entry in page], next_cursor)
+    views = [entry_view(entry, services.catalog) for entry in page]
+    return AuditPage(views, next_cursor, as_of_member(as_of))
 
 
 def entry_filter(query: AuditQuery, caller: Caller) -> EntryFilter:
@@ -249,9 +250,13 @@ async def export_audit(request: web.Request) -> web.StreamResponse:
 
 
 async def list_audit_keys(request: web.Request) -> AuditKeys:
-    """The public keys of checkpoints, the newest first. Keep them in another place than the exported files."""
-    keys = request.app[SERVICES].logs.chain.keys
-    return AuditKeys([AuditKeyView(key_id=each.key_id, public_key=each.public_key) for each in keys])
+    """The public keys of checkpoints, the newest first, then those of the gateways from which the organization was
+    moved. Keep them in another place than the exported files.
+    """
+    chain = request.app[SERVICES].logs.chain
+    keys = {each.key_id: each.public_key for each in chain.keys}
+    keys |= await chain.former_keys(request[CALLER].organization_id)
+    return AuditKeys([AuditKeyView(key_id=key_id, public_key=public_key) for key_id, public_key in keys.items()])
 
 
 #: the routes of these handlers, in the order in which they are tried

@@ -14,6 +14,7 @@ from gateway.contract.answers import Answer
 from gateway.contract.approvals import JobApprovalView
 from gateway.contract.cursors import cursor_after, read_time_cursor
 from gateway.contract.jobs import AcceptedJobView, JobPage, JobStatus, JobView
+from gateway.contract.members import as_of_member
 from gateway.contract.policies import Surface
 from gateway.contract.problems import JobErrorView
 from gateway.errors import Unauthorized
@@ -214,9 +215,9 @@ async def list_jobs(request: web.Request) -> JobPage:
         created_before=query.created_before,
     )
     before = read_time_cursor(query.cursor)
-    page, has_more = await request.app[SERVICES].jobs.access.page(caller, job_filter, before, query.limit)
-    views = await mapped(lambda job: job_view(request, job), page)
-    return JobPage(views, cursor_after(page) if has_more else None)
+    found = await request.app[SERVICES].jobs.access.page(caller, job_filter, before, query.limit)
+    views = await mapped(lambda job: job_view(request, job), found.jobs)
+    return JobPage(views, cursor_after(found.jobs) if found.has_more else None, as_of_member(found.as_of))
 
 
 async def get_job(request: web.Request) -> web.Response:

@@ -8,7 +8,7 @@ from pydantic import Field
 from gateway.access.identity.model import Scope
 from gateway.contract.jobs import AcceptedJobView
 from gateway.web.api.jobs import accepted_response
-from gateway.web.bodies import QueryString, read_query
+from gateway.web.bodies import Body, QueryString, read_body, read_query
 from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.web.route import ACCEPTED_HEADERS, Route
 
@@ -32,8 +32,44 @@ async def delete_organization(request: web.Request) -> web.Response:
     return accepted_response(request, await deletion.delete(request[CALLER], query.confirm, request[REQUEST_ID]))
 
 
+class ExportBody(Body):
+    """For whom the file is sealed."""
+
+    EXAMPLE: ClassVar = {"recipient_key": "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="}
+
+    recipient_key: str = Field(
+        description="the public key of the gateway that imports the file: `gateway keys recipient` prints it there",
+        max_length=100,
+    )
+
+
+async def export_organization(request: web.Request) -> web.Response:
+    """Exports everything of the organization, for another gateway: the job's result is a file that only that gateway
+    opens. From the start of the job on, everything but `GET` answers 503 with `Retry-After`, until the operator says
+    otherwise (`gateway admin organization resume`) or the organization is deleted. Queued jobs move with it; jobs that
+    run get 40 s to finish, else the job fails and writes are served again. The operator of the other gateway runs
+    `gateway import-organization FILE`.
+    """
+    body = await read_body(request, ExportBody)
+    export = request.app[SERVICES].organization_export
+    return accepted_response(request, await export.start(request[CALLER], body.recipient_key, request[REQUEST_ID]))
+
+
 #: the routes of these handlers, in the order in which they are tried
 ROUTES: tuple[Route, ...] = (
+    Route(
+        "POST",
+        "/api/v1/organization/export",
+        export_organization,
+        "Export the organization for another gateway",
+        "Organization",
+        body=ExportBody,
+        response=AcceptedJobView,
+        answers={202: "The job"},
+        sends={202: ACCEPTED_HEADERS},
+        scope=Scope.ADMIN,
+        audit="organization.export",
+    ),
     Route(
         "DELETE",
         "/api/v1/organization",
@@ -47,6 +83,7 @@ ROUTES: tuple[Route, ...] = (
         errors=(409,),
         scope=Scope.ADMIN,
         audit="organization.delete",
+        while_moving=True,
         command="gateway organization delete acme",
         python='job = await gateway.delete_organization("acme")\nprint((await job.wait()).status)',
     ),

@@ -51,16 +51,16 @@ async def list_jobs(request: web.Request) -> web.Response:
         entity=chosen["entity"] or None,
     )
     before = read_time_cursor(request.query.get("cursor"))
-    page, has_more = await request.app[SERVICES].jobs.access.page(request[CALLER], job_filter, before, _LIMIT)
-    cursor = cursor_after(page) if has_more else None
+    found = await request.app[SERVICES].jobs.access.page(request[CALLER], job_filter, before, _LIMIT)
+    cursor = cursor_after(found.jobs) if found.has_more else None
     records = await connectors_to_choose(request, job_filter.connector_id)
     return console_page(
         request,
         "jobs.html",
         active="jobs",
-        jobs=[(job_view(request, job), _may_retry(job)) for job in page],
+        jobs=[(job_view(request, job), _may_retry(job)) for job in found.jobs],
         choices=records,
-        connectors=await connectors_by_id(request, (job.connector_id for job in page)),
+        connectors=await connectors_by_id(request, (job.connector_id for job in found.jobs)),
         filters=_status_filters(chosen),
         chosen=chosen,
         is_filtered=any(chosen.values()),

@@ -35,11 +35,17 @@ def response_schemas(structs: Iterable[type[msgspec.Struct]]) -> dict[str, Schem
 
 
 def _always_encoded(struct: type[msgspec.Struct]) -> list[str]:
-    """The members that are encoded for any value; `omit_defaults` leaves out simple defaults, empty dicts and lists."""
+    """The members that are encoded for any value; `omit_defaults` leaves out simple defaults, empty dicts and lists.
+
+    `UNSET` is never encoded.
+    """
     written = [
-        not struct.__struct_config__.omit_defaults
-        or field.required
-        or field.default_factory not in (msgspec.NODEFAULT, dict, list)
+        field.default is not msgspec.UNSET
+        and (
+            not struct.__struct_config__.omit_defaults
+            or field.required
+            or field.default_factory not in (msgspec.NODEFAULT, dict, list)
+        )
         for field in msgspec.structs.fields(struct)
     ]
     return list(compress(struct.__struct_encode_fields__, written))

@@ -54,6 +54,8 @@ bugs = logging.getLogger(__name__)
 
 #: headers of every request and response, as `istr`, because multidict lowercases a plain text at each look-up
 _REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organization-Id"), istr("X-Content-Type-Options")
+#: methods that change nothing
+_READING = ("GET", "HEAD", "OPTIONS")
 _WELL_KNOWN = "/.well-known/"
 #: bytes of a response whose memory is not counted; most have less
 _UNCOUNTED = 64 << 10
@@ -218,6 +220,8 @@ def _permit(request: web.Request, route: Route, entry: Entry | None, caller: Cal
         raise InsufficientScope("a session runs operations; it cannot do this")
     if route.scope is not None and caller is not None:
         caller.require(route.scope)
+    if caller is not None and request.method not in _READING and not route.while_moving:
+        caller.require_settled()
     if route.is_page and "\x00" in request.query_string:
         raise MalformedRequest("the query contains NUL; remove it")
 

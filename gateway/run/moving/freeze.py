@@ -1,0 +1,99 @@
+"""Refuses an organization's writes while it is moved, and waits for its work in progress."""
+
+import asyncio
+from dataclasses import dataclass
+from uuid import UUID
+
+from gateway.errors import Conflict
+from gateway.foundation.db.pool import Database
+
+#: seconds for which a front end may still accept writes: it trusts a verified token, and writes its log in batches
+_TRUSTED = 6.0
+#: seconds for which running jobs may finish by default; export and import have the rest of a minute
+PATIENCE = 40.0
+_INTERVAL = 0.25
+
+_FREEZE = """
+    UPDATE organizations SET moving_since = COALESCE(moving_since, now()), moving_job = $2 WHERE id = $1 RETURNING id
+"""
+_THAW = "UPDATE organizations SET moving_since = NULL, moving_job = NULL WHERE id = $1 RETURNING id"
+# Of jobs that ended without a file.
+_THAW_STRANDED = """
+    UPDATE organizations SET moving_since = NULL, moving_job = NULL
+    WHERE moving_since IS NOT NULL
+      AND EXISTS (SELECT FROM jobs WHERE jobs.id = moving_job AND status IN ('failed', 'canceled', 'unknown'))
+    RETURNING id
+"""
+_NOTIFY = """
+    SELECT pg_notify('gateway', 'client:' || client_id) FROM client_organizations WHERE organization_id = ANY ($1)
+"""
+_RUNNING = """
+    SELECT id FROM jobs WHERE organization_id = $1 AND status = 'running' AND id IS DISTINCT FROM $2
+    ORDER BY started_at LIMIT 5
+"""
+# Calls whose outcome is not recorded a minute after they began have lost it.
+_WRITING = """
+    SELECT count(*) FROM audit_unsettled JOIN audit ON audit.id = audit_id
+    WHERE audit_unsettled.organization_id = $1 AND at > now() - interval '1 minute'
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """The writes of an organization."""
+
+    database: Database
+    organization_id: UUID
+    #: the job that exports it
+    job_id: UUID | None = None
+
+    async def begin(self, patience: float = PATIENCE) -> None:
+        """Refuse writes, and wait until nothing is written. Queued jobs stay in the queue.
+
+        Raises Conflict, after writes are allowed again, if jobs still run after `patience` seconds.
+        """
+        await _changed(self.database, _FREEZE, self.organization_id, self.job_id)
+        try:
+            loop = asyncio.get_running_loop()
+            earliest, latest = loop.time() + _TRUSTED, loop.time() + max(patience, _TRUSTED)
+            while loop.time() < earliest or await self._is_busy():
+                if loop.time() >= latest:
+                    await self._require_no_jobs()
+                    return
+                await asyncio.sleep(_INTERVAL)
+        except BaseException:
+            await self.end()
+            raise
+
+    async def end(self) -> None:
+        """Allow writes again."""
+        await _changed(self.database, _THAW, self.organization_id)
+
+    async def _is_busy(self) -> bool:
+        async with self.database.tenant(self.organization_id) as connection:
+            return bool(
+                await connection.fetch(_RUNNING, self.organization_id, self.job_id)
+                or await connection.fetchval(_WRITING, self.organization_id)
+            )
+
+    async def _require_no_jobs(self) -> None:
+        async with self.database.tenant(self.organization_id) as connection:
+            rows = await connection.fetch(_RUNNING, self.organization_id, self.job_id)
+            running = [str(row["id"]) for row in rows]
+        if running:
+            raise Conflict(
+                f"jobs still run: {', '.join(running)}. Writes are allowed again; wait for these jobs or cancel them, "
+                "and export again"
+            )
+
+
+async def thaw_stranded(database: Database) -> None:
+    """Allow writes again of organizations whose export ended without a file."""
+    await _changed(database, _THAW_STRANDED)
+
+
+async def _changed(database: Database, statement: str, *arguments: object) -> None:
+    """Run the statement, and tell every process whose organizations it returns."""
+    async with database.system() as connection, connection.transaction():
+        organizations = [row["id"] for row in await connection.fetch(statement, *arguments)]
+        await connection.execute(_NOTIFY, organizations)
