@@ -113,25 +113,52 @@ async def test_a_subject_names_one_person_of_its_issuer_and_one_of_each_client(f
             assert (again.status, again.json()["code"]) == (409, "conflict")
 
 
+async def test_a_subject_that_another_organization_has_named_is_free_and_is_two_people(front: FrontEnd, api: Api):
+    people, subject = People(front.services.database, front.services.identity), uuid4().hex
+    login = f"{uuid4().hex}@example.com"
+    by_operator = await people.add(login, [await front.organization()], ["read"])
+    async with front.api() as rival:
+        # The rival was first: it learns nothing of the others, and keeps nobody from a sign-in there.
+        theirs = await added(rival, issuer=ISSUER, subject=subject)
+        ours = await added(api, issuer=ISSUER, subject=subject)
+        again = await api.post(PEOPLE, {"issuer": ISSUER, "subject": subject})
+
+        clients = await people.signed_in(ISSUER, subject, login)
+        await rival.call("PATCH", url_of(theirs), json={"status": "suspended"})
+        rest = await people.signed_in(ISSUER, subject, login)
+
+    assert again.status == 409
+    assert {str(each.id) for each in clients} == {theirs["id"], ours["id"], str(by_operator.id)}
+    assert {str(each.id) for each in rest} == {ours["id"], str(by_operator.id)}
+    assert [len(each.organization_ids) for each in clients] == [1, 1, 1]
+
+
+async def test_an_organization_names_the_subject_of_a_person_of_the_operator_once(front: FrontEnd, api: Api):
+    people, subject = People(front.services.database, front.services.identity), uuid4().hex
+    await people.add(f"{subject}@example.com", [await organization_of(front, api)], ["read"])
+    await people.signed_in(ISSUER, subject, f"{subject}@example.com")
+
+    assert (await api.post(PEOPLE, {"issuer": ISSUER, "subject": subject})).status == 409
+
+
 async def test_the_email_address_identifies_nobody(front: FrontEnd, api: Api):
     people = People(front.services.database, front.services.identity)
     email = f"{uuid4().hex}@example.com"
     await added(api, email=email)
     await added(api, email=email)
 
-    assert await people.signed_in(ISSUER, uuid4().hex, email) is None
+    assert await people.signed_in(ISSUER, uuid4().hex, email) == []
 
 
 async def test_a_person_signs_in_as_the_subject_of_the_issuer(front: FrontEnd, api: Api):
     people, subject = People(front.services.database, front.services.identity), uuid4().hex
     person = await added(api, name="Ada", issuer=ISSUER, subject=subject)
 
-    client = await people.signed_in(ISSUER, subject, "whatever@example.com")
+    [client] = await people.signed_in(ISSUER, subject, "whatever@example.com")
 
-    assert client is not None
     assert (str(client.id), client.name, client.is_person) == (person["id"], "Ada", True)
     assert (await api.get(url_of(person))).document()["last_seen_at"] is not None
-    assert await people.signed_in("https://other.example", subject, "whatever@example.com") is None
+    assert await people.signed_in("https://other.example", subject, "whatever@example.com") == []
 
 
 async def test_a_person_may_do_nothing_until_rights_are_given_and_groups_add_theirs_at_once(front: FrontEnd, api: Api):

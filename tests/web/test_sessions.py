@@ -9,11 +9,14 @@ from uuid import UUID, uuid4
 import aiohttp
 import pytest
 
+from gateway.access.identity.patterns import matches
 from gateway.client import Gateway
 from gateway.errors import InsufficientScope, Unauthorized
 from gateway.jobs.pruning import prune_jobs
+from gateway.web.api.sessions import OpenSession
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Answer, Api
+from tests.harness.catalog import shipped_catalog
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.waiting import eventually
 from tests.web.test_personal_connectors import CONNECTORS, CREDENTIALS, connected, person_of
@@ -228,6 +231,15 @@ async def test_a_session_runs_the_operations_of_its_patterns_and_effects(
         return [each.status for each in answers]
 
     assert await statuses() == [list_, update, search]
+
+
+def test_the_sample_of_a_session_without_deletions_denies_every_operation_that_deletes():
+    sample = next(iter(OpenSession.EXAMPLES.values()))["tools"]["deny"]
+    operations = [f"{kind.name}.{entity}.{action}" for kind in shipped_catalog() for entity, action in kind.operations]
+    deleting = [each for each in operations if each.rpartition(".")[2].startswith("delete")]
+
+    assert "support-desk.tickets.delete_many" in deleting
+    assert [each for each in deleting if not any(matches(pattern, each) for pattern in sample)] == []
 
 
 async def test_what_a_session_does_not_allow_is_refused_by_every_way_in(bench: Bench):
