@@ -205,7 +205,7 @@ class PeopleStorm:
         await self._insist(person.token, "POST", copy, {"entities": ["tickets"]})
         if person.number % _SUBSCRIBER == 0:
             path = f"/{person.number}"
-            subscription = {"url": self.receiver.url + path, "types": ["*"]}
+            subscription = {"url": self.receiver.url + path, "types": ["record.*", "job.*", "connector.*"]}
             made = (await self._insist(person.token, "POST", "/api/v1/webhooks", subscription)).document
             self.receiver.secrets[path] = made["secret"]
 

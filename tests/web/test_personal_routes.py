@@ -444,7 +444,7 @@ def test_every_variable_of_a_path_is_known():
 async def test_what_belongs_to_a_person_does_not_exist_for_strangers(world: World, walk: Walk):
     before = await world.state()
 
-    strangers = world.listing if walk.route.method == "GET" else world.strangers
+    strangers = world.listing if walk.member else world.strangers
     for name, api in strangers.items():
         if name == "the client that acts" and (walk.route.method, walk.route.path) in ADMINISTERED:
             continue

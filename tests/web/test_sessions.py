@@ -22,7 +22,7 @@ from tests.harness.waiting import eventually
 from tests.web.test_personal_connectors import CONNECTORS, CREDENTIALS, connected, person_of
 from tests.web.test_policies import READ, put, run_jobs, tool
 
-SESSIONS = "/api/v1/sessions"
+SESSIONS, LINKS = "/api/v1/sessions", "/api/v1/connect/sessions"
 LIST = {"entity": "tickets", "action": "list", "params": {"per_page": 1}}
 UPDATE = {"entity": "tickets", "action": "update", "params": {"ticket_id": 1, "ticket": {"status": "solved"}}}
 SEARCH = {"entity": "tickets", "action": "context_store_search", "params": {"query": {}}}
@@ -660,6 +660,25 @@ async def test_the_connect_page_ends_with_the_session(bench: Bench):
 
     async with bench.program.session.get(f"/connect/{session['connect_url'].rpartition('/')[2]}") as response:
         assert response.status == 410
+
+
+async def test_a_link_that_was_created_in_a_session_ends_with_it_and_is_that_sessions_alone(bench: Bench):
+    first, second = [await bench.opened() for _ in range(2)]
+    link = (await bench.of(first).post(LINKS, {"workspace_name": "acme"})).document(201)
+    statuses = [(await bench.of(each).get(f"{LINKS}/{link['id']}")).status for each in (first, second)]
+    await bench.program.call("DELETE", f"{SESSIONS}/{first['id']}")
+
+    async with bench.program.session.get(f"/connect/{link['url'].rpartition('/')[2]}") as response:
+        assert response.status == 410
+    assert statuses == [200, 404]
+
+
+async def test_a_session_for_certain_connectors_connects_no_other_ones(bench: Bench):
+    own = await bench.own(await bench.opened())
+    api = bench.of(await bench.opened(connectors=[own["id"]]))
+
+    assert (await api.post(LINKS, {"workspace_name": "acme"})).document(403)["code"] == "insufficient_scope"
+    assert (await api.post(LINKS, {"workspace_name": "acme", "connector_id": own["id"]})).status == 201
 
 
 async def test_a_session_connects_for_its_person_only(bench: Bench):
