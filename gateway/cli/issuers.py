@@ -7,6 +7,7 @@ import click
 from gateway.cli.client_session import calls_gateway, shows
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.client import Gateway
+from gateway.contract.issuers import SUBJECT_CLAIM
 
 _COLUMNS = ("id", "issuer", "audience", "groups_claim", "create_people")
 
@@ -21,6 +22,7 @@ def issuers() -> None:
 @click.option("--audience", required=True, metavar="TEXT", help="`aud` of its ID tokens.")
 @click.option("--client", "clients", multiple=True, metavar="ID", help="The only clients; repeatable.")
 @click.option("--groups-claim", metavar="NAME", help="The claim with the names of the person's groups.")
+@click.option("--subject-claim", metavar="NAME", help="The claim that identifies the person; oid for Microsoft Entra.")
 @click.option("--create-people", is_flag=True, help="Add people who are not known, with their groups alone.")
 @shows(*_COLUMNS)
 async def add(
@@ -29,6 +31,7 @@ async def add(
     audience: str,
     clients: tuple[str, ...],
     groups_claim: str | None,
+    subject_claim: str | None,
     create_people: bool,
 ) -> Any:
     """Trust an issuer."""
@@ -37,6 +40,7 @@ async def add(
         audience=audience,
         client_ids=clients or None,
         groups_claim=groups_claim,
+        subject_claim=subject_claim or SUBJECT_CLAIM,
         create_people=create_people,
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gateway.client.session import ApiRequest, Session
-from gateway.contract.issuers import IssuerList, IssuerView
+from gateway.contract.issuers import SUBJECT_CLAIM, IssuerList, IssuerView
 
 _PATH = "/api/v1/issuers"
 
@@ -21,6 +21,7 @@ class TrustedIssuers:
         audience: str,
         client_ids: Sequence[str] | None = None,
         groups_claim: str | None = None,
+        subject_claim: str = SUBJECT_CLAIM,
         create_people: bool = False,
     ) -> IssuerView:
         """Trust an issuer; raises InvalidParams with all faults, and Conflict for one that is trusted already."""
@@ -29,6 +30,7 @@ class TrustedIssuers:
             "audience": audience,
             "client_ids": client_ids,
             "groups_claim": groups_claim,
+            "subject_claim": subject_claim,
             "create_people": create_people,
         }
         return (await self._session.fetch(ApiRequest(method="POST", path=_PATH, body=body))).into(IssuerView)

@@ -50,7 +50,7 @@ from gateway.contract.events import (
 )
 from gateway.contract.gateway_state import AuditEntryView, AuditKeyView, RequestView
 from gateway.contract.hooks import HookView
-from gateway.contract.issuers import IssuerView
+from gateway.contract.issuers import SUBJECT_CLAIM, IssuerView
 from gateway.contract.jobs import JobEvent, JobView
 from gateway.contract.kinds import OperationMatches
 from gateway.contract.oauth import AppView, FlowView
@@ -568,12 +568,18 @@ class SyncTrustedIssuers(Synchronous[TrustedIssuers]):
         audience: str,
         client_ids: Sequence[str] | None = None,
         groups_claim: str | None = None,
+        subject_claim: str = SUBJECT_CLAIM,
         create_people: bool = False,
     ) -> IssuerView:
         """Trust an issuer; raises InvalidParams with all faults, and Conflict for one that is trusted already."""
         return self._loop.run(
             self._target.add(
-                issuer, audience=audience, client_ids=client_ids, groups_claim=groups_claim, create_people=create_people
+                issuer,
+                audience=audience,
+                client_ids=client_ids,
+                groups_claim=groups_claim,
+                subject_claim=subject_claim,
+                create_people=create_people,
             )
         )
 

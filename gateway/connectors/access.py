@@ -54,15 +54,14 @@ class ConnectorAccess:
             return person_id
         if owner == "me":
             raise _owner_fault("me is for calls that are made as a person; name a person's id")
-        person = None if person_id is None else await self._identity.caller(person_id, caller.organization_id)
-        if person is None or not person.client.is_person or not caller.covers(person.client):
-            raise _owner_fault("there is no active person with this id")
-        if Scope.ADMIN not in caller.client.scopes and not await self._identity.is_in_namespace(
-            person.client_id, caller.client_id
-        ):
+        is_of_product = person_id is not None and await self._identity.is_in_namespace(person_id, caller.client_id)
+        if Scope.ADMIN not in caller.client.scopes and not is_of_product:  # whether there is such a person or not
             raise InsufficientScope(
                 "to connect for another person needs the scope admin, or a person of your own product"
             )
+        person = None if person_id is None else await self._identity.caller(person_id, caller.organization_id)
+        if person is None or not person.client.is_person or not caller.covers(person.client):
+            raise _owner_fault("there is no active person with this id")
         return person.client_id
 
     async def default_workspace(self, caller: Caller) -> str | None:

@@ -246,6 +246,8 @@ class ConnectSession:
     connector_id: UUID | None
     #: the person to whom the connector will belong
     owner_id: UUID | None = None
+    #: the session for a person in which it was created
+    session_id: UUID | None = None
 
     @property
     def view(self) -> "ConnectSessionView":

@@ -16,6 +16,9 @@ ID_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:id_token"
 ACCESS_TOKEN_TYPE = "urn:ietf:params:oauth:token-type:access_token"
 #: the profile of `jwt-bearer` for assertions of a company's provider
 ID_JAG_PROFILE = "urn:ietf:params:oauth:grant-profile:id-jag"
+#: the claim that names the person unless an issuer has another one, and that of Microsoft Entra, whose `sub` differs
+#: from application to application
+SUBJECT_CLAIM, ENTRA_CLAIM = "sub", "oid"
 #: maximum clients of an issuer, and issuers of an organization
 MAX_ISSUER_CLIENTS, MAX_ISSUERS = 1000, 20
 
@@ -30,6 +33,7 @@ class IssuerView(Struct, frozen=True, kw_only=True):
         list[Id] | None, member("The only clients that may exchange its tokens; null for all with `delegate`.", None)
     ]
     groups_claim: Annotated[str | None, member("The claim with the names of the person's groups.", "groups")]
+    subject_claim: Annotated[str, member("The claim that is the person's `subject`.", "sub")]
     create_people: Annotated[bool, member("Whether people who are not known are added.", False)]
     created_at: Annotated[Time, member("When it was added.")]
 
@@ -45,6 +49,7 @@ class NewIssuer(Struct, frozen=True, kw_only=True):
     audience: str
     client_ids: Sequence[UUID] | None = None
     groups_claim: str | None = None
+    subject_claim: str = SUBJECT_CLAIM
     create_people: bool = False
 
 
@@ -57,6 +62,7 @@ class TrustedIssuer(Struct, frozen=True, kw_only=True):
     audience: str
     client_ids: Sequence[UUID] | None
     groups_claim: str | None
+    subject_claim: str
     create_people: bool
 
 

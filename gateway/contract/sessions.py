@@ -20,7 +20,7 @@ class SessionToolsView(Struct, frozen=True, kw_only=True):
     """The operations of a session, by patterns `application.entity.action` with `*`."""
 
     allow: Annotated[list[str] | None, member("The only operations; null for all.", ["support-desk.tickets.*"])] = None
-    deny: Annotated[list[str], member("Operations that are never run.", ["*.delete"])] = []
+    deny: Annotated[list[str], member("Operations that are never run.", ["*.delete*"])] = []
 
 
 class SessionPersonView(Struct, frozen=True, kw_only=True):

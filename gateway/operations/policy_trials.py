@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from gateway.access.audit.log import Audit
 from gateway.access.audit.recent_calls import RecentCalls
 from gateway.access.identity.model import Caller
+from gateway.access.identity.store import IdentityStore
 from gateway.access.policy.decision import DecidedSet
 from gateway.access.policy.model import ALLOWED, PolicyCall, Target, Verdict
 from gateway.access.policy.schema import Unreadable
@@ -67,6 +68,7 @@ class PolicyTrials:
     connectors: ConnectorAccess
     records: ConnectorStore
     policies: PolicyService
+    identity: IdentityStore
     acceptance: JobAcceptance
 
     async def check(
@@ -150,7 +152,9 @@ class PolicyTrials:
         kind = self.catalog.kind(kind_name)
         named = case.client if case.person is UNSET else case.person
         client_id = caller.client_id if named is UNSET else named
-        groups = await self.policies.groups_of(client_id)
+        # The groups of another organization's people are unknown here.
+        is_own = client_id in await self.identity.names(caller.organization_id, [client_id])
+        groups = await self.policies.groups_of(client_id) if is_own else None
         if case.person is not UNSET and groups is None:
             raise InvalidParams("there is no person with this id")
         target = Target(connector_id=_NO_CONNECTOR, name="", workspace_name="", kind=kind.name)

@@ -145,6 +145,7 @@ async def open_operations(
                 connectors=connectors.access,
                 records=connectors.store,
                 policies=policy.change,
+                identity=identity,
                 acceptance=jobs.acceptance,
             ),
             reading=ResultReading(resolver, permission, jobs.store, jobs.access, inputs),

@@ -22,6 +22,7 @@ from tests.faults import (
     long_operations,
     metering,
     notice_storm,
+    people,
     remembered_answers,
     rolling,
     rude,
@@ -87,6 +88,14 @@ and a part comes twice, while workers and front ends are killed and receivers an
 sender waits. In the end the copy has every record as the application has it, the feed an event of each, and two
 receivers have every event. Changes of a record that follow each other before it is read again are one event.
 """
+_PEOPLE = """## People
+
+`python -m tests.faults.people`: people with own connectors of five kinds call them over HTTP and by tools of agents,
+themselves and by the sessions of a client, as jobs, by schedules and batches, search their copies, download files and
+read events, while workers and front ends are killed. Each account of the stand-in application says who has called it
+and whose records it sends. Untrue is a call with another's credential, a record or an event that is another's, or an
+answer to a call of another's connector or job; lost a call without an end.
+"""
 _REMEMBERED = """## Remembered answers
 
 `python -m tests.faults.remembered_answers`: two front ends remember answers of a connector while it is written to and
@@ -116,6 +125,7 @@ _OTHERS: Mapping[str, tuple[str, Callable[[], Coroutine[Any, Any, Any]]]] = {
     "schedules": (_SCHEDULES, lambda: schedules.schedule_storm(schedules.SCHEDULES, schedules.SLOTS, schedules.FAULTS)),
     "events": (_EVENTS, lambda: event_storm.storm(event_storm.CHANGES, event_storm.KILLS)),
     "notices": (_NOTICES, lambda: notice_storm.notices(notice_storm.CHANGES, notice_storm.KILLS)),
+    "people": (_PEOPLE, lambda: people.people_storm(people.PEOPLE, people.CALLS, people.FAULTS)),
     "rolling": (_ROLLING, lambda: rolling.rolling(rolling.RATE)),
     "rude": (_RUDE, rude.matrix),
     "remembered_answers": (_REMEMBERED, lambda: remembered_answers.remembered_answers(remembered_answers.ROUNDS)),

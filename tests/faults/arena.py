@@ -71,10 +71,12 @@ async def seconds_until(condition: Any) -> float:
 
 
 @asynccontextmanager
-async def arena(*, front_ends: int = 1, workers: int = 1, **settings: str) -> AsyncIterator[Arena]:
-    """A running gateway with one client."""
+async def arena(
+    *, front_ends: int = 1, workers: int = 1, upstream: Upstream | None = None, **settings: str
+) -> AsyncIterator[Arena]:
+    """A running gateway with one client; its application is `upstream`, or a support desk."""
     unasked = {"GATEWAY_SYNCHRONIZE": "false"}
-    async with own_stores() as stores, Upstream().serving() as upstream:
+    async with own_stores() as stores, (upstream or Upstream()).serving() as upstream:
         opened = Arena(stores, upstream, await new_client_in(stores.postgres.url), {**unasked, **settings})
         try:
             for _ in range(workers):

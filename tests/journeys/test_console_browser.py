@@ -83,7 +83,7 @@ async def acted_for(running, api: Api) -> str:
     scopes = [each for scope in ("read", "write", "delegate") for each in ("--scope", scope)]
     client = await running.admin("client", "create", "product", "--organization", running.organization_id, *scopes)
     async with Api.of(running.base_url, client["client_id"], client["client_secret"]) as product:
-        members = {"person": {"subject": "user-7", "name": "Ada"}, "tools": {"deny": ["*.delete"]}}
+        members = {"person": {"subject": "user-7", "name": "Ada"}, "tools": {"deny": ["*.delete*"]}}
         person_id = (await product.post("/api/v1/sessions", members)).document(201)["person"]["id"]
     await api.call("PATCH", f"/api/v1/people/{person_id}", json={"email": "ada@example.com", "groups": ["support"]})
     await api.connector(name="Ada's desk", workspace_name="acme", owner=person_id)

@@ -1,21 +1,20 @@
 """People and groups through the API: rights, suspension in every process, and who may see and change whom."""
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import aiohttp
 import pytest
 
-from gateway.access.identity.model import Caller
 from gateway.access.identity.people import People
 from gateway.access.identity.tokens import hashed, new_secret
-from gateway.contract.oauth import GrantedTokenView, NewGrant
 from tests.harness.caller import Api
 from tests.harness.in_process import EVERY_SCOPE, FrontEnd, front_end
 from tests.harness.waiting import eventually
-from tests.web.test_personal_connectors import CONNECTORS, connected
+from tests.web.belongings import STAFF, Belongings, belongings_of, token_of
+from tests.web.test_personal_connectors import CONNECTORS
+from tests.web.test_routes import organization_of
 
 PEOPLE, GROUPS, WORKSPACES = "/api/v1/people", "/api/v1/groups", "/api/v1/workspaces"
 ISSUER = "https://login.example"
@@ -28,13 +27,6 @@ async def added(api: Api, **members: object) -> dict:
 
 def url_of(person: dict) -> str:
     return f"{PEOPLE}/{person['id']}"
-
-
-async def token_of(front: FrontEnd, person: dict) -> str:
-    """A token with which the person calls."""
-    token = new_secret()
-    await front.services.identity.save_token(hashed(token), UUID(person["id"]), 900)
-    return token
 
 
 async def called(base_url: str, token: str, method: str = "GET", path: str = WORKSPACES) -> int:
@@ -121,25 +113,52 @@ async def test_a_subject_names_one_person_of_its_issuer_and_one_of_each_client(f
             assert (again.status, again.json()["code"]) == (409, "conflict")
 
 
+async def test_a_subject_that_another_organization_has_named_is_free_and_is_two_people(front: FrontEnd, api: Api):
+    people, subject = People(front.services.database, front.services.identity), uuid4().hex
+    login = f"{uuid4().hex}@example.com"
+    by_operator = await people.add(login, [await front.organization()], ["read"])
+    async with front.api() as rival:
+        # The rival was first: it learns nothing of the others, and keeps nobody from a sign-in there.
+        theirs = await added(rival, issuer=ISSUER, subject=subject)
+        ours = await added(api, issuer=ISSUER, subject=subject)
+        again = await api.post(PEOPLE, {"issuer": ISSUER, "subject": subject})
+
+        clients = await people.signed_in(ISSUER, subject, login)
+        await rival.call("PATCH", url_of(theirs), json={"status": "suspended"})
+        rest = await people.signed_in(ISSUER, subject, login)
+
+    assert again.status == 409
+    assert {str(each.id) for each in clients} == {theirs["id"], ours["id"], str(by_operator.id)}
+    assert {str(each.id) for each in rest} == {ours["id"], str(by_operator.id)}
+    assert [len(each.organization_ids) for each in clients] == [1, 1, 1]
+
+
+async def test_an_organization_names_the_subject_of_a_person_of_the_operator_once(front: FrontEnd, api: Api):
+    people, subject = People(front.services.database, front.services.identity), uuid4().hex
+    await people.add(f"{subject}@example.com", [await organization_of(front, api)], ["read"])
+    await people.signed_in(ISSUER, subject, f"{subject}@example.com")
+
+    assert (await api.post(PEOPLE, {"issuer": ISSUER, "subject": subject})).status == 409
+
+
 async def test_the_email_address_identifies_nobody(front: FrontEnd, api: Api):
     people = People(front.services.database, front.services.identity)
     email = f"{uuid4().hex}@example.com"
     await added(api, email=email)
     await added(api, email=email)
 
-    assert await people.signed_in(ISSUER, uuid4().hex, email) is None
+    assert await people.signed_in(ISSUER, uuid4().hex, email) == []
 
 
 async def test_a_person_signs_in_as_the_subject_of_the_issuer(front: FrontEnd, api: Api):
     people, subject = People(front.services.database, front.services.identity), uuid4().hex
     person = await added(api, name="Ada", issuer=ISSUER, subject=subject)
 
-    client = await people.signed_in(ISSUER, subject, "whatever@example.com")
+    [client] = await people.signed_in(ISSUER, subject, "whatever@example.com")
 
-    assert client is not None
     assert (str(client.id), client.name, client.is_person) == (person["id"], "Ada", True)
     assert (await api.get(url_of(person))).document()["last_seen_at"] is not None
-    assert await people.signed_in("https://other.example", subject, "whatever@example.com") is None
+    assert await people.signed_in("https://other.example", subject, "whatever@example.com") == []
 
 
 async def test_a_person_may_do_nothing_until_rights_are_given_and_groups_add_theirs_at_once(front: FrontEnd, api: Api):
@@ -186,49 +205,14 @@ async def second(tmp_path: Path, database_url: str, redis_url: str) -> AsyncIter
         yield opened
 
 
-@dataclass(frozen=True)
-class Leaver:
-    """A person with one of everything that acts for a person."""
-
-    person: dict
-    token: str
-    grant: GrantedTokenView
-    cookie: str
-    schedule: dict
-    webhook: dict
-    job: dict
-    link: dict
-    own: dict
-
-
-async def caller_of(front: FrontEnd, person: dict) -> Caller:
-    """The person as a caller."""
-    client = await front.services.identity.enabled_client(UUID(person["id"]))
-    assert client is not None
-    return client.caller(None)
-
-
 @pytest.fixture
-async def leaver(front: FrontEnd, api: Api) -> Leaver:
-    person = await added(api, name="Leaver", scopes=list(EVERY_SCOPE))
-    token, caller = await token_of(front, person), await caller_of(front, person)
-    own = Api(api.session, {"Authorization": f"Bearer {token}"})
-    desk = await own.connector()
-    timing = {"name": "s", "connector_id": desk.record["id"], "entity": "tickets", "action": "list", "cron": "@daily"}
-    return Leaver(
-        person,
-        token,
-        await front.granted(caller, NewGrant(("read",))),
-        await front.access.console_sessions.begin(caller),
-        (await own.post("/api/v1/schedules", timing)).document(201),
-        (await own.post("/api/v1/webhooks", {"url": "https://r.example/in", "types": ["job.*"]})).document(201),
-        await desk.submit("tickets", "list"),
-        (await own.post("/api/v1/connect/sessions", {"workspace_name": "acme"})).document(201),
-        (await connected(own, "me")).document(201),
-    )
+async def leaver(front: FrontEnd, api: Api) -> Belongings:
+    (await api.call("PUT", f"{GROUPS}/{STAFF}", json={"workspaces": None, "scopes": []})).document()
+    person = await added(api, name="Leaver", scopes=list(EVERY_SCOPE), groups=[STAFF])
+    return await belongings_of(front, await organization_of(front, api), api, person)
 
 
-async def doors(front: FrontEnd, leaver: Leaver) -> dict[str, object]:
+async def doors(front: FrontEnd, leaver: Belongings) -> dict[str, object]:
     """What the person's credentials are good for."""
     refresh = {"grant_type": "refresh_token", "client_id": "host", "refresh_token": leaver.grant.refresh_token}
     async with aiohttp.request("POST", f"{front.base_url}/oauth/token", data=refresh) as refreshed:
@@ -238,20 +222,34 @@ async def doors(front: FrontEnd, leaver: Leaver) -> dict[str, object]:
         "grant": await called(front.base_url, leaver.grant.access_token, "POST", "/mcp"),
         "refresh": refreshed_status,
         "console": await front.access.console_sessions.caller(leaver.cookie) is not None,
+        "session": await called(front.base_url, leaver.session["token"], path=CONNECTORS),
     }
 
 
-async def status_of_own(api: Api, leaver: Leaver) -> str:
+async def status_of_own(api: Api, leaver: Belongings) -> str:
     """The status of the person's own connector, as an administrator sees it."""
     listed = (await api.get(CONNECTORS)).document()["data"]
     return next(each["status"] for each in listed if each["id"] == leaver.own["id"])
 
 
-CLOSED = {"token": 401, "grant": 401, "refresh": 400, "console": False}
+ENDED = """
+    SELECT schedules.is_enabled, webhooks.status, jobs.cancel_requested, connect_sessions.expires_at <= now()
+    FROM schedules, webhooks, jobs, connect_sessions
+    WHERE schedules.id = $1 AND webhooks.id = $2 AND jobs.id = $3 AND connect_sessions.id = $4
+"""
+
+
+async def ended(sql, leaver: Belongings) -> list[tuple]:
+    """Whether the schedule is enabled, the status of the webhook, whether the job ends, and whether the link has."""
+    ids = (UUID(each["id"]) for each in (leaver.schedule, leaver.webhook, leaver.job, leaver.link))
+    return [tuple(each) for each in await sql(ENDED, *ids)]
+
+
+CLOSED = {"token": 401, "grant": 401, "refresh": 400, "console": False, "session": 401}
 
 
 async def test_everything_that_acts_for_a_suspended_person_ends_in_every_process_and_nothing_comes_back(
-    front: FrontEnd, second: FrontEnd, api: Api, leaver: Leaver, sql
+    front: FrontEnd, second: FrontEnd, api: Api, leaver: Belongings, sql
 ):
     await api.call("PATCH", url_of(leaver.person), json={"name": "Not suspended yet"})
     assert [await called(each.base_url, leaver.token) for each in (front, second)] == [200, 200]
@@ -266,11 +264,7 @@ async def test_everything_that_acts_for_a_suspended_person_ends_in_every_process
     assert await doors(front, leaver) == CLOSED
     assert await doors(second, leaver) == CLOSED
     for _ in range(2):
-        assert (await api.get(f"/api/v1/schedules/{leaver.schedule['id']}")).document()["enabled"] is False
-        webhooks = await sql("SELECT status FROM webhooks WHERE id = $1", UUID(leaver.webhook["id"]))
-        assert [each["status"] for each in webhooks] == ["disabled"]
-        assert (await api.get(f"/api/v1/jobs/{leaver.job['id']}")).document()["cancel_requested"] is True
-        assert (await api.get(f"/api/v1/connect/sessions/{leaver.link['id']}")).document()["status"] == "expired"
+        assert await ended(sql, leaver) == [(False, "disabled", True, True)]
         assert await status_of_own(api, leaver) == "disabled"
         active = await api.call("PATCH", url_of(leaver.person), json={"status": "active"})
         assert active.document()["status"] == "active"
@@ -290,7 +284,9 @@ async def test_the_refusal_of_a_suspended_persons_token_is_that_of_an_unknown_on
     assert bodies[0] == bodies[1]
 
 
-async def test_what_other_clients_created_goes_on_when_a_person_is_suspended(front: FrontEnd, api: Api, leaver: Leaver):
+async def test_what_other_clients_created_goes_on_when_a_person_is_suspended(
+    front: FrontEnd, api: Api, leaver: Belongings
+):
     desk = await api.connector()
     timing = {"name": "s", "connector_id": desk.record["id"], "entity": "tickets", "action": "list", "cron": "@daily"}
     schedule = (await api.post("/api/v1/schedules", timing)).document(201)
@@ -306,7 +302,7 @@ async def test_what_other_clients_created_goes_on_when_a_person_is_suspended(fro
 
 
 async def test_a_deleted_person_is_gone_at_once_and_the_audit_log_keeps_the_name(
-    front: FrontEnd, api: Api, leaver: Leaver
+    front: FrontEnd, api: Api, leaver: Belongings
 ):
     deleted = await api.call("DELETE", url_of(leaver.person))
 

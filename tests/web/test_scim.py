@@ -14,13 +14,13 @@ import pytest
 from gateway.access.identity.people import People
 from gateway.access.identity.tokens import hashed, new_secret
 from gateway.client import Gateway
-from gateway.contract.oauth import GrantedTokenView, NewGrant
 from tests.harness.caller import Answer, Api
 from tests.harness.command_line import Ended, invoked
 from tests.harness.in_process import EVERY_SCOPE, FrontEnd, front_end
 from tests.harness.waiting import eventually
-from tests.web.test_people import caller_of, doors, token_of
-from tests.web.test_personal_connectors import CONNECTORS, connected
+from tests.web.belongings import STAFF, Belongings, belongings_of, token_of
+from tests.web.test_people import CLOSED, doors, ended
+from tests.web.test_personal_connectors import CONNECTORS
 from tests.web.test_policies import put
 
 PEOPLE, TOKENS, USERS, GROUPS = "/api/v1/people", "/api/v1/scim/tokens", "/scim/v2/Users", "/scim/v2/Groups"
@@ -711,50 +711,13 @@ THEIR_GROUP = """
 # Leavers
 
 
-@dataclass(frozen=True)
-class Leaver:
-    """A user with one of everything that acts for a person."""
-
-    person: dict
-    token: str
-    grant: GrantedTokenView
-    cookie: str
-    schedule: dict
-    webhook: dict
-    job: dict
-    link: dict
-    session: dict
-    own: dict
-
-
 @pytest.fixture
-async def leaver(okta: Provider) -> Leaver:
-    await okta.admin.call("PUT", "/api/v1/groups/staff", json={"workspaces": None, "scopes": list(EVERY_SCOPE)})
+async def leaver(okta: Provider) -> Belongings:
+    await okta.admin.call("PUT", f"/api/v1/groups/{STAFF}", json={"workspaces": None, "scopes": list(EVERY_SCOPE)})
     user = await okta.user()
-    [group_id] = await okta.found(GROUPS, 'displayName eq "staff"')
+    [group_id] = await okta.found(GROUPS, f'displayName eq "{STAFF}"')
     await okta.patch(f"{GROUPS}/{group_id}", {"op": "add", "path": "members", "value": [{"value": user["id"]}]})
-    token, caller = await token_of(okta.front, user), await caller_of(okta.front, user)
-    own = Api(okta.admin.session, {"Authorization": f"Bearer {token}"})
-    connector = (await connected(own, "me")).document(201)
-    timing = {"name": "s", "connector_id": connector["id"], "entity": "tickets", "action": "list", "cron": "@daily"}
-    call = {"entity": "tickets", "action": "list", "params": {"per_page": 1}}
-    execute = await own.post(f"{CONNECTORS}/{connector['id']}/execute", call, headers={"Prefer": "respond-async"})
-    program_id, secret = await okta.front.client(okta.organization_id, ["read", "write", "delegate"])
-    await okta.admin.call("PATCH", f"/api/v1/clients/{program_id}", json={"delegate_for": ["staff"]})
-    async with Api.of(okta.front.base_url, program_id, secret) as program:
-        session = (await program.post("/api/v1/sessions", {"person": {"id": user["id"]}})).document(201)
-    return Leaver(
-        user,
-        token,
-        await okta.front.granted(caller, NewGrant(("read",))),
-        await okta.front.access.console_sessions.begin(caller),
-        (await own.post("/api/v1/schedules", timing)).document(201),
-        (await own.post("/api/v1/webhooks", {"url": "https://r.example/in", "types": ["job.*"]})).document(201),
-        execute.document(202)["job"],
-        (await own.post("/api/v1/connect/sessions", {"workspace_name": "acme"})).document(201),
-        session,
-        connector,
-    )
+    return await belongings_of(okta.front, okta.organization_id, okta.admin, user)
 
 
 ENDS = {
@@ -766,38 +729,25 @@ ENDS = {
 
 @pytest.mark.parametrize("end", ENDS)
 async def test_everything_that_acts_for_a_leaver_ends_in_every_process(
-    okta: Provider, leaver: Leaver, tmp_path: Path, sql, end: str
+    okta: Provider, leaver: Belongings, tmp_path: Path, sql, end: str
 ):
     method, body = ENDS[end]
     settings = okta.front.services.settings
     async with front_end(tmp_path, str(settings.database_url), str(settings.redis_url)) as other:
-
-        async def open_doors(front: FrontEnd) -> dict[str, object]:
-            headers = {"Authorization": f"Bearer {leaver.session['token']}"}
-            async with okta.admin.session.get(f"{front.base_url}{CONNECTORS}", headers=headers) as session:
-                return {**await doors(front, leaver), "session": session.status}
-
-        before = [await open_doors(each) for each in (okta.front, other)]
+        before = [await doors(each, leaver) for each in (okta.front, other)]
         answer = await okta.send(method, f"{USERS}/{leaver.person['id']}", body)
 
         async def are_closed() -> bool:
-            closed = {"token": 401, "grant": 401, "refresh": 400, "console": False, "session": 401}
-            return [await open_doors(each) for each in (okta.front, other)] == [closed, closed]
+            return [await doors(each, leaver) for each in (okta.front, other)] == [CLOSED, CLOSED]
 
         assert {each["token"] for each in before} == {each["session"] for each in before} == {200}
         assert answer.status == (204 if end == "delete" else 200)
         await eventually(are_closed, within=1)
-    schedules = await sql("SELECT is_enabled FROM schedules WHERE id = $1", UUID(leaver.schedule["id"]))
-    webhooks = await sql("SELECT status FROM webhooks WHERE id = $1", UUID(leaver.webhook["id"]))
-    jobs = await sql("SELECT cancel_requested FROM jobs WHERE id = $1", UUID(leaver.job["id"]))
     connectors = await sql(
         "SELECT status, deleted_at IS NOT NULL AS deleted FROM connectors WHERE id = $1", UUID(leaver.own["id"])
     )
-    assert [each["is_enabled"] for each in schedules] == [False]
-    assert [each["status"] for each in webhooks] == ["disabled"]
-    assert [each["cancel_requested"] for each in jobs] == [True]
+    assert await ended(sql, leaver) == [(False, "disabled", True, True)]
     assert [tuple(each) for each in connectors] == [("disabled", end == "delete")]
-    assert (await okta.admin.get(f"/api/v1/connect/sessions/{leaver.link['id']}")).document()["status"] == "expired"
     if end == "delete":
         assert (await okta.admin.get(f"{PEOPLE}/{leaver.person['id']}")).status == 404
         assert refusal(await okta.send("DELETE", f"{USERS}/{leaver.person['id']}"), 404) is None

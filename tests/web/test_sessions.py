@@ -9,17 +9,20 @@ from uuid import UUID, uuid4
 import aiohttp
 import pytest
 
+from gateway.access.identity.patterns import matches
 from gateway.client import Gateway
 from gateway.errors import InsufficientScope, Unauthorized
 from gateway.jobs.pruning import prune_jobs
+from gateway.web.api.sessions import OpenSession
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Answer, Api
+from tests.harness.catalog import shipped_catalog
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.waiting import eventually
 from tests.web.test_personal_connectors import CONNECTORS, CREDENTIALS, connected, person_of
 from tests.web.test_policies import READ, put, run_jobs, tool
 
-SESSIONS = "/api/v1/sessions"
+SESSIONS, LINKS = "/api/v1/sessions", "/api/v1/connect/sessions"
 LIST = {"entity": "tickets", "action": "list", "params": {"per_page": 1}}
 UPDATE = {"entity": "tickets", "action": "update", "params": {"ticket_id": 1, "ticket": {"status": "solved"}}}
 SEARCH = {"entity": "tickets", "action": "context_store_search", "params": {"query": {}}}
@@ -228,6 +231,15 @@ async def test_a_session_runs_the_operations_of_its_patterns_and_effects(
         return [each.status for each in answers]
 
     assert await statuses() == [list_, update, search]
+
+
+def test_the_sample_of_a_session_without_deletions_denies_every_operation_that_deletes():
+    sample = next(iter(OpenSession.EXAMPLES.values()))["tools"]["deny"]
+    operations = [f"{kind.name}.{entity}.{action}" for kind in shipped_catalog() for entity, action in kind.operations]
+    deleting = [each for each in operations if each.rpartition(".")[2].startswith("delete")]
+
+    assert "support-desk.tickets.delete_many" in deleting
+    assert [each for each in deleting if not any(matches(pattern, each) for pattern in sample)] == []
 
 
 async def test_what_a_session_does_not_allow_is_refused_by_every_way_in(bench: Bench):
@@ -648,6 +660,25 @@ async def test_the_connect_page_ends_with_the_session(bench: Bench):
 
     async with bench.program.session.get(f"/connect/{session['connect_url'].rpartition('/')[2]}") as response:
         assert response.status == 410
+
+
+async def test_a_link_that_was_created_in_a_session_ends_with_it_and_is_that_sessions_alone(bench: Bench):
+    first, second = [await bench.opened() for _ in range(2)]
+    link = (await bench.of(first).post(LINKS, {"workspace_name": "acme"})).document(201)
+    statuses = [(await bench.of(each).get(f"{LINKS}/{link['id']}")).status for each in (first, second)]
+    await bench.program.call("DELETE", f"{SESSIONS}/{first['id']}")
+
+    async with bench.program.session.get(f"/connect/{link['url'].rpartition('/')[2]}") as response:
+        assert response.status == 410
+    assert statuses == [200, 404]
+
+
+async def test_a_session_for_certain_connectors_connects_no_other_ones(bench: Bench):
+    own = await bench.own(await bench.opened())
+    api = bench.of(await bench.opened(connectors=[own["id"]]))
+
+    assert (await api.post(LINKS, {"workspace_name": "acme"})).document(403)["code"] == "insufficient_scope"
+    assert (await api.post(LINKS, {"workspace_name": "acme", "connector_id": own["id"]})).status == 201
 
 
 async def test_a_session_connects_for_its_person_only(bench: Bench):

@@ -340,16 +340,57 @@ async def test_an_issuer_is_trusted_by_its_own_organization_only(company: Compan
 
 
 async def test_a_person_of_another_organization_is_not_acted_for(company: Company):
-    """Another organization that trusts the same provider reaches nobody of this one."""
+    """Another organization that trusts the same provider, and adds nobody, reaches nobody of this one."""
     organization_id = await company.front.organization()
     rival = await company.front.client(organization_id, ["read", "delegate"])
     async with company.front.api(organization_id) as admin:
-        body = {"issuer": company.provider.issuer, "audience": AUDIENCE, "create_people": True}
+        body = {"issuer": company.provider.issuer, "audience": AUDIENCE}
         (await admin.post(ISSUERS, body)).document(201)
         form = {"grant_type": JWT_BEARER, "assertion": company.assertion(client_id=rival[0])}
 
         assert "not known" in refused(await company.send(rival, **form))
         assert (await admin.get("/api/v1/people")).document()["data"] == []
+
+
+async def test_a_subject_in_two_organizations_is_two_people(company: Company):
+    """Both trust the provider; neither learns of the other's person, nor keeps the other from adding one."""
+    organization_id = await company.front.organization()
+    rival = await company.front.client(organization_id, ["read", "write", "delegate"])
+    async with company.front.api(organization_id) as admin:
+        rights = {"workspaces": None, "scopes": ["read"]}
+        await admin.call("PUT", "/api/v1/groups/support", json=rights)
+        new = {"issuer": company.provider.issuer, "audience": AUDIENCE, "create_people": True}
+        (await admin.post(ISSUERS, {**new, "groups_claim": "groups"})).document(201)
+        own = (await connected(company.admin, company.person["id"])).document(201)
+        token = company.id_token(groups=["support"])
+        form = {"grant_type": TOKEN_EXCHANGE, "subject_token": token, "subject_token_type": ID_TOKEN_TYPE}
+
+        theirs = company.of(await company.send(rival, **form))
+        ours = company.of(await company.by_id_token())
+        [person] = (await admin.get("/api/v1/people")).document()["data"]
+
+        assert person["id"] != company.person["id"]
+        assert (await theirs.get(CONNECTORS)).document()["data"] == []
+        assert (await theirs.post(f"{CONNECTORS}/{own['id']}/execute", LIST)).status == 404
+        assert [each["id"] for each in (await ours.get(CONNECTORS)).document()["data"]] == [own["id"]]
+        await admin.call("PATCH", f"/api/v1/people/{person['id']}", json={"status": "suspended"})
+        assert (await ours.get(CONNECTORS)).status == 200
+        assert (await company.by_id_token()).status == 200
+
+
+async def test_an_issuer_names_people_by_the_claim_that_is_the_same_in_all_applications(company: Company):
+    tenant = company.provider.issuer.split("/")[2]  # the issuer of a tenant has its id as a part
+    await company.trust(subject_claim="oid")
+    # Of another application of the company: another `sub`, the same `oid`.
+    same = {"sub": uuid4().hex, "oid": company.person["subject"], "tid": tenant}
+
+    assert (await company.by_id_token(company.id_token(**same))).status == 200
+    assert (await company.by_assertion(company.assertion(**same))).status == 200
+    assert "tid" in refused(await company.by_id_token(company.id_token(**{**same, "tid": "other"})))
+    assert "tid" in refused(await company.by_id_token(company.id_token(**{**same, "tid": None})))
+    assert "oid" in refused(await company.by_id_token(company.id_token(**{**same, "oid": None})))
+    assert "oid" in refused(await company.by_id_token(company.id_token(sub=company.person["subject"])))
+    assert "not known" in refused(await company.by_id_token(company.id_token(**{**same, "oid": uuid4().hex})))
 
 
 async def test_which_clients_may_exchange(company: Company):
@@ -509,6 +550,8 @@ FAULTY_ISSUERS = [
     ({"issuer": "https://user@login.example.com"}, ["issuer"]),
     ({"issuer": "login"}, ["issuer"]),
     ({"audience": ""}, ["audience"]),
+    ({"subject_claim": "email"}, ["subject_claim"]),
+    ({"subject_claim": ""}, ["subject_claim"]),
     ({"issuer": "x", "audience": "", "groups_claim": ""}, ["issuer", "audience", "groups_claim"]),
 ]
 

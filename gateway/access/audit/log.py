@@ -464,16 +464,22 @@ class Audit:
         return [UsagePoint(**{name: row[name] for name in UsagePoint.__slots__}) for row in rows]
 
     async def usage_by(
-        self, organization_id: UUID, since: datetime, by: str, workspaces: Collection[str] | None = None
+        self,
+        organization_id: UUID,
+        since: datetime,
+        by: str,
+        workspaces: Collection[str] | None = None,
+        seen_by: UUID | None = None,
     ) -> Sequence[UsageShare]:
         """Calls and errors of each client, person, connector or workspace, the busiest first, 1,000 at most.
 
-        Raises InvalidParams if there are too many calls to be read one by one.
+        `seen_by` is a caller that sees neither other people nor their connectors; None for an administrator. Raises
+        InvalidParams if there are too many calls to be read one by one.
         """
         statement = shares_statement(by, is_limited=workspaces is not None)
         async with self._database.tenant(organization_id) as connection:
             names = None if workspaces is None else list(workspaces)
-            rows = await connection.fetch(statement, organization_id, since, names, MAX_READ + 1)
+            rows = await connection.fetch(statement, organization_id, since, names, MAX_READ + 1, seen_by)
         _require_few(rows)
         return [UsageShare(row["id"], row["name"], row["calls"], row["errors"]) for row in rows]
 

@@ -67,28 +67,37 @@ _SHARES = """
     SELECT {id}::text AS id, {name} AS name, count(*) AS calls,
            count(*) FILTER (WHERE outcome NOT IN ('succeeded', 'accepted')) AS errors,
            (SELECT count(*) FROM recent) AS read
-    FROM recent {join} WHERE {id} IS NOT NULL
+    FROM recent {join} WHERE {id} IS NOT NULL AND ($5::uuid IS NULL OR {seen})
     GROUP BY 1, 2 ORDER BY calls DESC, id LIMIT 1000
 """
 _OF_CONNECTORS = "JOIN connectors ON connectors.id = connector_id"
-#: what calls are counted by → the id, the name and the tables that have it
+#: what calls are counted by → the id, the name, the tables that have it, and what a caller ($5) sees of them: no other
+#: people, and no connectors of others
 _BY = {
     # In a session the client that acts.
     "client": (
         "COALESCE(acting_client, actor)",
         "clients.name",
         "JOIN clients ON clients.id = COALESCE(acting_client, actor)",
+        "(clients.id = $5 OR NOT EXISTS (SELECT FROM people WHERE people.client_id = clients.id))",
     ),
     "person": (
         "actor",
         "clients.name",
         "JOIN clients ON clients.id = actor AND EXISTS (SELECT FROM people WHERE people.client_id = actor)",
+        "actor = $5",
     ),
-    "connector": ("connector_id", "connectors.name", _OF_CONNECTORS),
+    "connector": (
+        "connector_id",
+        "connectors.name",
+        _OF_CONNECTORS,
+        "(connectors.owner_id IS NULL OR connectors.owner_id = $5)",
+    ),
     "workspace": (
         "workspace_id",
         "workspaces.name",
         f"{_OF_CONNECTORS} JOIN workspaces ON workspaces.id = workspace_id",
+        "true",
     ),
 }
 #: counts the calls of a JSON array, beside those that PostgreSQL counts as their entries are inserted
@@ -138,10 +147,12 @@ def points_statement(*, is_limited: bool) -> str:
 
 
 def shares_statement(by: str, *, is_limited: bool) -> str:
-    """Calls by `client`, `person`, `connector` or `workspace`; $1 to $4 as for points."""
-    id_, name, join = _BY[by]
+    """Calls by `client`, `person`, `connector` or `workspace`; $1 to $4 as for points, $5 whether the caller sees all
+    people and connectors, $5 the caller.
+    """
+    id_, name, join, seen = _BY[by]
     recent = _RECENT_OF_WORKSPACES if is_limited else _RECENT
-    return _SHARES.format(recent=recent, id=id_, name=name, join=join)
+    return _SHARES.format(recent=recent, id=id_, name=name, join=join, seen=seen)
 
 
 def whole_step(step: int) -> tuple[int, int]:

@@ -29,7 +29,7 @@ class Clients:
         self._is_embedded = is_embedded
 
     async def all(self, caller: Caller) -> Sequence[Client]:
-        """Programs and people that may act for the caller's organization, oldest first."""
+        """Programs that may act for the caller's organization, and its first thousand people, oldest first."""
         return [client for client in await self._store.clients_of(caller.organization_id) if caller.covers(client)]
 
     async def programs(self, caller: Caller) -> Sequence[Client]:
@@ -52,8 +52,7 @@ class Clients:
             if not scopes:
                 raise InvalidParams("give the client at least one scope")
             organization_id, workspaces = caller.organization_id, caller.client.workspaces
-            clients = await self._store.clients_of(organization_id)
-            if sum(client.disabled_at is None and not client.is_person for client in clients) >= _MAX_CLIENTS:
+            if len(await self._store.programs_of(organization_id)) >= _MAX_CLIENTS:
                 raise Conflict(f"the organization has {_MAX_CLIENTS} clients; disable some with gateway admin client")
             secret = new_secret()
             client_id = await self._store.create_client(

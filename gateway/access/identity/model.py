@@ -1,5 +1,6 @@
 """Callers: clients, and the organizations that they act for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
@@ -141,6 +142,21 @@ class Client:
         if named is None:
             raise OrganizationForbidden("the client cannot access that organization")
         return Caller(self, named)
+
+
+def organizations_of(clients: Sequence[Client]) -> frozenset[UUID]:
+    """The organizations that these clients of one person may act for."""
+    return frozenset[UUID]().union(*(each.organization_ids for each in clients))
+
+
+def caller_among(clients: Sequence[Client], organization: str | None) -> "Caller":
+    """The first of these clients of one person that may act for the organization, or for their only one.
+
+    Raises OrganizationRequired and OrganizationForbidden.
+    """
+    every = replace(clients[0], organization_ids=organizations_of(clients))
+    chosen = every.caller(organization).organization_id
+    return Caller(next(each for each in clients if chosen in each.organization_ids), chosen)
 
 
 class Caller(msgspec.Struct, frozen=True):

@@ -29,8 +29,8 @@ from gateway.foundation.db.where import Where
 _MAX_PEOPLE, _MAX_GROUPS = 100_000, 10_000
 
 _INSERT = """
-    INSERT INTO people (client_id, login, email, name, issuer, subject, namespace_id)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    INSERT INTO people (client_id, named_in, login, email, name, issuer, subject, namespace_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 """
 _SELECT = """
     SELECT people.client_id AS id, login, email, people.name, issuer, subject, namespace_id, last_seen_at,
@@ -50,6 +50,10 @@ _IN_GROUP = """
 """
 # Locks the organization's row, so that concurrent requests do not exceed a limit together.
 _LOCK_ORGANIZATION = "SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE"
+# The unique index has people of one organization, and people whom the operator has added.
+_IS_NAMED = f"""
+    SELECT EXISTS (SELECT FROM people WHERE {_IN_ORGANIZATION.format("$1")} AND issuer = $2 AND subject = $3)
+"""
 _COUNT = f"SELECT count(*) FROM people WHERE {_IN_ORGANIZATION.format('$1')}"
 _CONTAINING = """
     (strpos(lower(people.name), lower({0}::text)) > 0 OR strpos(lower(email), lower({0}::text)) > 0
@@ -88,12 +92,13 @@ _PUT_GROUP = """
 # One notification for thousands of members.
 _NOTIFY_ALL = "SELECT pg_notify('gateway', 'client:*')"
 _SEEN = """
-    UPDATE people SET last_seen_at = now() WHERE issuer = $1 AND subject = $2 RETURNING client_id
+    UPDATE people SET last_seen_at = now() WHERE issuer = $1 AND subject = ANY ($2::text[]) RETURNING client_id, subject
 """
-# The first sign-in with a login binds the login to that account.
+# The first sign-in with a login binds the login to that account, unless another login has it.
 _BIND = """
-    UPDATE people SET issuer = $1, subject = $2, last_seen_at = now()
-    WHERE login = $3 AND subject IS NULL RETURNING client_id
+    UPDATE people SET issuer = $1, subject = $2
+    WHERE login = $3 AND subject IS NULL AND NOT EXISTS (
+        SELECT FROM people AS bound WHERE bound.issuer = $1 AND bound.subject = $2 AND bound.named_in IS NULL)
 """
 _BY_LOGIN = "SELECT client_id FROM people WHERE login = $1"
 _DELETE = "DELETE FROM people WHERE client_id = $1"
@@ -161,7 +166,7 @@ class People:
                     secret_hashes=[],
                     scopes=scopes,
                 )
-                await connection.execute(_INSERT, client_id, login, None, None, None, None, None)
+                await connection.execute(_INSERT, client_id, None, login, None, None, None, None, None)
                 return await _person(connection, client_id)
         except asyncpg.UniqueViolationError as error:
             raise Conflict(f"there is a person {login!r} already") from error
@@ -195,7 +200,7 @@ class People:
     async def create(self, organization_id: UUID, new: NewPerson, check: Callable[[Client], None]) -> Person:
         """Add a person to the organization; `check` may refuse the rights of the person's client.
 
-        Raises Conflict if the issuer or the client names another person so, and InvalidParams for unknown groups.
+        Raises Conflict if another person of the organization has the subject, and InvalidParams for unknown groups.
         """
         try:
             async with self._database.system() as connection, connection.transaction():
@@ -211,6 +216,8 @@ class People:
         person_id = uuid4()
         if await connection.fetchval(_COUNT, organization_id) >= _MAX_PEOPLE:
             raise Conflict(f"the organization has {_MAX_PEOPLE} people; delete some")
+        if await connection.fetchval(_IS_NAMED, organization_id, new.issuer, new.subject):
+            raise Conflict("there is a person with this subject already")
         await self._identity.insert_client(
             connection,
             person_id,
@@ -221,7 +228,7 @@ class People:
             workspaces=None if new.workspaces is None else _unique(new.workspaces),
         )
         named = (new.email, new.name, new.issuer, new.subject, new.client_id)
-        await connection.execute(_INSERT, person_id, None, *named)
+        await connection.execute(_INSERT, person_id, organization_id, None, *named)
         await self._join(connection, organization_id, person_id, new.groups)
         check(await self._identity.client_within(connection, person_id))
         return await _person(connection, person_id)
@@ -299,22 +306,19 @@ class People:
             await self.delete_within(connection, client_id)
         return client_id
 
-    async def signed_in(self, issuer: str, subject: str, login: str, named: str | None = None) -> Client | None:
-        """The client of the provider's account; None for an unknown person and a disabled client.
+    async def signed_in(self, issuer: str, subject: str, login: str, named: str | None = None) -> Sequence[Client]:
+        """The enabled clients of the provider's account: one for each organization that has added the person, and one
+        if the operator has. None for an unknown person.
 
         `named` is another identifier of the provider by which administrators and SCIM may have added the person.
         """
+        subjects = [subject] if named is None else [subject, named]
         async with self._database.system() as connection:
-            client_id = (
-                await connection.fetchval(_SEEN, issuer, subject)
-                or await connection.fetchval(_BIND, issuer, subject, login)
-                or await connection.fetchval(
-                    _SEEN, issuer, subject
-                )  # a concurrent sign-in of the same person has bound it
-            )
-            if client_id is None and named is not None:
-                client_id = await connection.fetchval(_SEEN, issuer, named)
-        return None if client_id is None else await self._identity.enabled_client(client_id)
+            await connection.execute(_BIND, issuer, subject, login)
+            rows = await connection.fetch(_SEEN, issuer, subjects)
+        ids = [row["client_id"] for row in sorted(rows, key=lambda row: subjects.index(row["subject"]))]
+        clients = [await self._identity.enabled_client(each) for each in ids]
+        return [each for each in clients if each is not None]
 
     async def group(self, organization_id: UUID, name: str) -> GroupView:
         """The group; raises NotFound."""

@@ -14,6 +14,9 @@ from gateway.errors import Conflict, NotFound, Unauthorized
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import OWNED_CONNECTORS
 
+#: maximum people in the list of clients
+MAX_LISTED_PEOPLE = 1000
+
 _INSERT_ORGANIZATION = """
     INSERT INTO organizations (id, name) VALUES ($1, $2)
     RETURNING id, name, created_at, disabled_at
@@ -63,9 +66,16 @@ _CLIENTS = f"""
         ON organizations.id = client_organizations.organization_id AND organizations.disabled_at IS NULL
 """
 _LIST_CLIENTS = f"{_CLIENTS} GROUP BY clients.id ORDER BY clients.created_at, clients.id"
+# An organization has a hundred thousand people, and their own list.
 _CLIENTS_OF = f"""
     {_CLIENTS}
-    WHERE clients.id IN (SELECT client_id FROM client_organizations WHERE organization_id = $1)
+    WHERE clients.id IN (
+        SELECT client_id FROM client_organizations AS acting
+        WHERE organization_id = $1 AND NOT EXISTS (SELECT FROM people WHERE people.client_id = acting.client_id)
+        UNION ALL
+        (SELECT people.client_id
+         FROM client_organizations JOIN people USING (client_id) JOIN clients AS person ON person.id = client_id
+         WHERE organization_id = $1 ORDER BY person.created_at, person.id LIMIT $2))
     GROUP BY clients.id ORDER BY clients.created_at, clients.id
 """
 _PROGRAMS_OF = f"""
@@ -349,9 +359,10 @@ class IdentityStore:
             raise NotFound("there is no such organization") from error
 
     async def clients_of(self, organization_id: UUID) -> list[Client]:
-        """The clients that may act for the organization, oldest first."""
+        """The programs that may act for the organization and its oldest people, oldest first."""
         async with self._database.system() as connection:
-            return [_client(row).client for row in await connection.fetch(_CLIENTS_OF, organization_id)]
+            rows = await connection.fetch(_CLIENTS_OF, organization_id, MAX_LISTED_PEOPLE)
+        return [_client(row).client for row in rows]
 
     async def programs_of(self, organization_id: UUID) -> list[Client]:
         """The enabled clients of the organization that are no people, oldest first."""

@@ -10,6 +10,7 @@ from joserfc.errors import JoseError
 
 from gateway.access.identity.people import SignInRefused
 from gateway.access.sign_in.id_token import LEEWAY, decoded
+from gateway.contract.issuers import ENTRA_CLAIM
 
 #: `typ` of an ID-JAG; of an ID token it is absent or `JWT`, so that none is taken for the other
 ID_JAG = "oauth-id-jag+jwt"
@@ -53,6 +54,23 @@ def verified_assertion(
     return claims
 
 
+def subject_in(claims: Mapping[str, Any], issuer: str, claim: str) -> str:
+    """The person's subject in the claim of a verified token; raises SignInRefused.
+
+    `oid` is unique within the tenant of Microsoft Entra that the issuer names.
+    """
+    value = claims.get(claim)
+    if not _is_name(value):
+        raise SignInRefused(f"the token is not valid: {claim} is not 1 to {_MAX_NAME} printable characters")
+    if claim == ENTRA_CLAIM and claims.get("tid") not in issuer.split("/"):
+        raise SignInRefused("the token is not valid: tid is another tenant")
+    return value
+
+
+def _is_name(value: Any) -> TypeGuard[str]:
+    return isinstance(value, str) and 0 < len(value) <= _MAX_NAME and value.isprintable()
+
+
 def _faults(
     header: Mapping[str, Any], claims: Mapping[str, Any], expected: ExpectedAssertion, now: float
 ) -> Iterator[str]:
@@ -70,8 +88,7 @@ def _faults(
         yield "client_id is another client"
     yield from _time_faults(claims, now, is_assertion=is_assertion)
     for name in ("sub", "jti") if is_assertion else ("sub",):
-        value = claims.get(name)
-        if not isinstance(value, str) or not 0 < len(value) <= _MAX_NAME or not value.isprintable():
+        if not _is_name(claims.get(name)):
             yield f"{name} is not 1 to {_MAX_NAME} printable characters"
 
 

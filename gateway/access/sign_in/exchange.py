@@ -101,7 +101,7 @@ class TokenExchange:
     ) -> tuple[str, GrantedTokenView]:
         claims = await self._claims(issuer, caller.client, request)
         resource = self._resource(claims, request)
-        person = await self._person(caller, issuer, claims)
+        person = await self._person(caller, issuer, claims, _subject(issuer, claims))
         scopes = self._granted(person, caller.client, claims, request)
         session = PersonSession(id=uuid4(), client_id=caller.client_id, issuer_id=issuer.id)
         workspaces, token = both(person.workspaces, caller.client.workspaces), new_secret()
@@ -194,21 +194,21 @@ class TokenExchange:
             raise OAuthError("invalid_scope", f"scope may contain {', '.join(sorted(scopes)) or 'nothing here'}")
         return request.scopes or scopes
 
-    async def _person(self, caller: Caller, issuer: TrustedIssuer, claims: Mapping[str, Any]) -> Client:
+    async def _person(self, caller: Caller, issuer: TrustedIssuer, claims: Mapping[str, Any], subject: str) -> Client:
         """The person whom the token names, with the groups of the token; added if the issuer may add people."""
         groups = await self._groups(issuer, claims)
-        person = await self._named(issuer, claims["sub"])
+        person = await self._named(issuer, subject)
         if person is None and issuer.create_people:
-            person = await self._added(caller, issuer, claims, groups or ())
+            person = await self._added(caller, issuer, claims, subject, groups or ())
         if person is None or person.status is not PersonStatus.ACTIVE:
-            raise _invalid("the person is not known here, or suspended (sub)")
+            raise _invalid(f"the person is not known here, or suspended ({issuer.subject_claim})")
         if groups is not None and sorted(person.groups) != sorted(groups):
             change = PersonChange(groups=groups)
             with self._audit.record("person.update", caller, target=str(person.id), changed=["groups"]):
                 await self._people.change(issuer.organization_id, person.id, change, _anything)
         found = await self._identity.caller(person.id, issuer.organization_id)
         if found is None:
-            raise _invalid("the person is not known here, or suspended (sub)")
+            raise _invalid(f"the person is not known here, or suspended ({issuer.subject_claim})")
         return found.client
 
     async def _named(self, issuer: TrustedIssuer, subject: str) -> Person | None:
@@ -216,11 +216,11 @@ class TokenExchange:
         return next(iter(await self._people.find(issuer.organization_id, selection, 1)), None)
 
     async def _added(
-        self, caller: Caller, issuer: TrustedIssuer, claims: Mapping[str, Any], groups: Sequence[str]
+        self, caller: Caller, issuer: TrustedIssuer, claims: Mapping[str, Any], subject: str, groups: Sequence[str]
     ) -> Person | None:
         new = NewPerson(
             issuer=issuer.issuer,
-            subject=claims["sub"],
+            subject=subject,
             email=_text(claims.get("email")),
             name=_text(claims.get("name")),
             groups=groups,
@@ -229,8 +229,8 @@ class TokenExchange:
             with self._audit.record("person.create", caller, changed=["issuer", "subject"]) as entry:
                 person = await self._people.create(issuer.organization_id, new, _anything)
                 entry.target = str(person.id)
-        except Conflict:  # a concurrent request has added the person, or another organization has
-            return await self._named(issuer, claims["sub"])
+        except Conflict:  # a concurrent request has added the person
+            return await self._named(issuer, subject)
         return person
 
     async def _groups(self, issuer: TrustedIssuer, claims: Mapping[str, Any]) -> Sequence[str] | None:
@@ -240,6 +240,15 @@ class TokenExchange:
             return None
         names = [each for each in named if isinstance(each, str) and _text(each) is not None]
         return (await self._people.known_groups(issuer.organization_id, names))[:MAX_GROUPS]
+
+
+def _subject(issuer: TrustedIssuer, claims: Mapping[str, Any]) -> str:
+    from gateway.access.sign_in.assertions import subject_in
+
+    try:
+        return subject_in(claims, issuer.issuer, issuer.subject_claim)
+    except SignInRefused as error:
+        raise _invalid(error.detail) from error
 
 
 def _invalid(description: str) -> OAuthError:

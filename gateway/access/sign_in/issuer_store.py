@@ -10,7 +10,7 @@ from gateway.contract.issuers import MAX_ISSUERS, IssuerView, NewIssuer, Trusted
 from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.foundation.db.pool import Connection, Database
 
-_COLUMNS = "id, organization_id, issuer, audience, client_ids, groups_claim, create_people"
+_COLUMNS = "id, organization_id, issuer, audience, client_ids, groups_claim, subject_claim, create_people"
 _TRUSTED = f"SELECT {_COLUMNS} FROM trusted_issuers WHERE organization_id = ANY ($1::uuid[]) AND issuer = $2"
 _LIST = f"SELECT {_COLUMNS}, created_at FROM trusted_issuers WHERE organization_id = $1 ORDER BY issuer"
 _LOCK_ORGANIZATION = "SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE"
@@ -22,9 +22,9 @@ _UNKNOWN_CLIENTS = """
           AND NOT EXISTS (SELECT FROM people WHERE people.client_id = given.id))
 """
 _INSERT = f"""
-    INSERT INTO trusted_issuers (id, organization_id, issuer, audience, client_ids, groups_claim, create_people,
-                                 created_by)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING {_COLUMNS}, created_at
+    INSERT INTO trusted_issuers (id, organization_id, issuer, audience, client_ids, groups_claim, subject_claim,
+                                 create_people, created_by)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING {_COLUMNS}, created_at
 """
 # Sessions that came from it are deleted too; their trigger notifies every process.
 _DELETE = "DELETE FROM trusted_issuers WHERE organization_id = $1 AND id = $2 RETURNING id"
@@ -65,7 +65,8 @@ class IssuerStore:
                 unknown = await connection.fetch(_UNKNOWN_CLIENTS, organization_id, clients or [])
                 if unknown:
                     raise InvalidParams(f"client_ids: the organization has no client {unknown[0]['id']}")
-                members = (new.issuer, new.audience, clients, new.groups_claim, new.create_people, client_id)
+                claims = (new.groups_claim, new.subject_claim)
+                members = (new.issuer, new.audience, clients, *claims, new.create_people, client_id)
                 return _view(await connection.fetchrow(_INSERT, uuid4(), organization_id, *members))
         except asyncpg.UniqueViolationError as error:
             raise Conflict("the organization trusts this issuer already; delete it first to change it") from error
@@ -99,6 +100,7 @@ def _view(row: Any) -> IssuerView:
         audience=row["audience"],
         client_ids=None if clients is None else [str(each) for each in clients],
         groups_claim=row["groups_claim"],
+        subject_claim=row["subject_claim"],
         create_people=row["create_people"],
         created_at=row["created_at"],
     )

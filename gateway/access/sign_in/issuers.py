@@ -13,6 +13,8 @@ from gateway.errors import FieldError, InvalidParams
 
 #: maximum characters of an issuer, an audience and the name of a claim
 _MAX_ISSUER, _MAX_AUDIENCE, _MAX_CLAIM = 2048, 255, 200
+#: claims whose values are given to other people one day
+_REASSIGNED = frozenset({"email", "name", "preferred_username", "unique_name", "upn"})
 
 
 class Issuers:
@@ -55,6 +57,8 @@ def _faults(new: NewIssuer, *, is_private: bool) -> Iterator[FieldError]:
         yield _fault("audience", f"must be 1 to {_MAX_AUDIENCE} printable characters")
     if new.groups_claim is not None and not _is_short(new.groups_claim, _MAX_CLAIM):
         yield _fault("groups_claim", f"must be 1 to {_MAX_CLAIM} printable characters")
+    if not _is_short(new.subject_claim, _MAX_CLAIM) or new.subject_claim in _REASSIGNED:
+        yield _fault("subject_claim", "must be a claim that never names another person, such as sub or oid")
 
 
 def _is_issuer(text: str, schemes: tuple[str, ...]) -> bool:

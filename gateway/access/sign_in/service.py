@@ -1,7 +1,7 @@
 """The sign-in through a provider: from a page of the gateway to the provider and back, to the person's client."""
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -57,19 +57,22 @@ class ProviderSignIn:
         except NotOurs:
             return None
 
-    async def client(self, pending: PendingSignIn, query: Query) -> Client:
-        """The person's client; raises SignInRefused and ProviderUnavailable."""
+    async def clients(self, pending: PendingSignIn, query: Query) -> Sequence[Client]:
+        """The person's clients: one, or one for each organization that has added the person on its own.
+
+        Raises SignInRefused and ProviderUnavailable.
+        """
         claims = await self._claims(pending, await self._code(query))
         settings = self._provider.settings
         login = login_in(claims, settings.claim)
         # An address may be given to another person: it never is the subject of somebody whom others have added.
         named = None if settings.claim == "email" else login
-        client = await self._people.signed_in(settings.issuer, claims["sub"], login, named)
-        if client is None:
+        clients = await self._people.signed_in(settings.issuer, claims["sub"], login, named)
+        if not clients:
             raise SignInRefused(
                 f"{login} is not known here. Ask an administrator of the gateway: gateway admin person add {login} …"
             )
-        return client
+        return clients
 
     async def _code(self, query: Query) -> str:
         """The code of the authorization response (RFC 6749 §4.1.2), after the check of `iss` (RFC 9207 §2.4)."""

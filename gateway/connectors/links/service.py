@@ -102,6 +102,8 @@ class ConnectLinks:
     ) -> ConnectLinkView:
         caller.require_own_workspace(workspace_name)
         if connector_id is None:
+            if caller.session is not None and caller.session.connectors is not None:
+                raise InsufficientScope("the session is for certain connectors; it connects no other ones")
             named = connector_types or self._catalog.kinds
             kinds = tuple(dict.fromkeys(self._catalog.kind(each).name for each in named))
         faults: list[FieldError] = []
@@ -131,16 +133,18 @@ class ConnectLinks:
             token_hash=hashed(token),
             seconds=seconds,
             owner_id=owner_id,
+            within=None if caller.session is None else caller.session.id,
         )
         return ConnectLinkView(str(session_id), f"{self._base_url}/connect/{token}", expires_at)
 
     async def get(self, caller: Caller, session_id: UUID) -> ConnectSessionView:
-        """The state of a link, if the caller sees its workspace, and created it if it is for another person; raises
-        NotFound.
+        """The state of a link, if the caller sees its workspace, and created it if it is for another person or if the
+        caller is a session for a person; raises NotFound.
         """
         session = await self._store.get(caller.organization_id, session_id)
         caller.require_workspace(session.workspace_name, "connect session")
-        if not caller.owns(session.owner_id) and session.client_id != caller.client_id:
+        is_anothers = not caller.owns(session.owner_id) and session.client_id != caller.client_id
+        if is_anothers or (caller.session is not None and session.session_id != caller.session.id):
             raise NotFound("there is no such connect session")
         return (await self._settle(session)).view
 

@@ -118,6 +118,7 @@ class Uploads:
                 params=session.call.params,
                 session_url=session.url,
                 seconds=how.lifetime,
+                session_id=_session_of(caller),
             )
             entry.outcome = "accepted"
         return UploadState(upload, 0, how.multiple)
@@ -199,12 +200,16 @@ class Uploads:
         resolved = await self.connectors.get_for(caller, connector_id)
         caller.require(Scope.WRITE)
         resolved.require_active()
-        upload = await self.store.get(caller.organization_id, connector_id, upload_id)
+        upload = await self.store.get(caller.organization_id, connector_id, upload_id, _session_of(caller))
         call = PreparedCall.of(resolved.connector.kind.operation(upload.entity, ACTION), upload.params)
         decision = await self.permission.require_call(caller, resolved.record, call, Surface.HTTP)
         call = replace(call, redact=decision.redact)
         session = SessionUpload(resolved.connector.session, call, upload.session_url, upload.size)
         return _Resumed(upload, resolved, session)
+
+
+def _session_of(caller: Caller) -> UUID | None:
+    return None if caller.session is None else caller.session.id
 
 
 def _ensure_fits(resumed: _Resumed, offset: int, size: int, *, is_last: bool) -> None:

@@ -13,8 +13,9 @@ from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Binding, Sealed, Vault
 
 _INSERT = """
-    INSERT INTO uploads (id, organization_id, connector_id, entity, size, key_id, wrapped_key, sealed, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9))
+    INSERT INTO uploads (id, organization_id, connector_id, entity, size, key_id, wrapped_key, sealed, expires_at,
+                         session_id)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9), $10)
     RETURNING expires_at
 """
 #: maximum uploads of a connector that are begun and neither complete nor expired
@@ -28,7 +29,7 @@ _COUNT = f"""
 _GET = """
     SELECT id, organization_id, connector_id, entity, size, fence, is_complete, key_id, wrapped_key, sealed, expires_at,
            expires_at <= now() AS is_expired
-    FROM uploads WHERE organization_id = $1 AND connector_id = $2 AND id = $3
+    FROM uploads WHERE organization_id = $1 AND connector_id = $2 AND id = $3 AND ($4::uuid IS NULL OR session_id = $4)
 """
 _IS_OPEN = "organization_id = $1 AND id = $2 AND NOT is_complete"
 # An earlier request of the upload sends no further piece, because its fence is outdated.
@@ -96,13 +97,17 @@ class UploadStore:
         params: Mapping[str, Any],
         session_url: str,
         seconds: int,
+        session_id: UUID | None = None,
     ) -> Upload:
-        """Store an upload with an open session at the application; it expires after `seconds`."""
+        """Store an upload with an open session at the application; it expires after `seconds`.
+
+        `session_id`: the session for a person in which it is begun.
+        """
         upload_id = uuid4()
         secrets = self._sealed(organization_id, upload_id, params, session_url=session_url)
         async with self._database.tenant(organization_id) as connection:
             expires_at: datetime = await connection.fetchval(
-                _INSERT, upload_id, organization_id, connector_id, entity, size, *secrets, seconds
+                _INSERT, upload_id, organization_id, connector_id, entity, size, *secrets, seconds, session_id
             )
         return Upload(
             id=upload_id,
@@ -115,10 +120,14 @@ class UploadStore:
             session_url=session_url,
         )
 
-    async def get(self, organization_id: UUID, connector_id: UUID, upload_id: UUID) -> Upload:
-        """The upload; raises NotFound, also for another organization's upload, and UploadExpired."""
+    async def get(
+        self, organization_id: UUID, connector_id: UUID, upload_id: UUID, session_id: UUID | None = None
+    ) -> Upload:
+        """The upload, in a session for a person one of this session; raises NotFound, also for another organization's
+        upload, and UploadExpired.
+        """
         async with self._database.tenant(organization_id) as connection:
-            row = await connection.fetchrow(_GET, organization_id, connector_id, upload_id)
+            row = await connection.fetchrow(_GET, organization_id, connector_id, upload_id, session_id)
         if row is None:
             raise NotFound("there is no such upload; start it again with POST …/upload/{entity}")
         if row["is_expired"]:

@@ -1,6 +1,6 @@
 """The audit log and usage, for administrators of an organization."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import ClassVar, Literal
 from uuid import UUID
@@ -90,17 +90,20 @@ class UsageQuery(QueryString):
 async def show_usage(request: web.Request) -> UsageView:
     """Calls, errors and durations over time, from the audit log, and the work in progress.
 
-    A client that is limited to workspaces sees the calls of their connectors, at most 100,000 since `since`.
+    A client that is limited to workspaces sees the calls of their connectors, at most 100,000 since `since`. Only
+    administrators see with `by` other people, and connectors of other people.
     """
     query, now, services = read_query(request, UsageQuery), CLOCK.now(), request.app[SERVICES]
     since = max(query.since or now - timedelta(hours=1), now - timedelta(days=31))
     if (now - since).total_seconds() / query.step > _MAX_POINTS:
         message = f"step: more than {_MAX_POINTS} points; ask for a longer step or a later since"
         raise InvalidParams(faults=[FieldError("/step", "step", "too_many", message)])
-    organization_id, workspaces = request[CALLER].organization_id, request[CALLER].client.workspaces
+    caller = request[CALLER]
+    organization_id, workspaces = caller.organization_id, caller.client.workspaces
     audit = services.logs.audit
     points = await audit.usage(organization_id, since, query.step, workspaces)
-    shares = None if query.by is None else await audit.usage_by(organization_id, since, query.by, workspaces)
+    seen_by = None if Scope.ADMIN in caller.client.scopes else caller.client_id
+    shares = None if query.by is None else await audit.usage_by(organization_id, since, query.by, workspaces, seen_by)
     in_progress = await read_work_in_progress(services.database, organization_id, workspaces)
     view = [
         UsagePointView(at=point.at, calls=point.calls, errors=point.errors, p50_ms=point.p50_ms, p95_ms=point.p95_ms)
@@ -124,8 +127,8 @@ async def list_usage_events(request: web.Request) -> web.Response:
     """Usage for billing, by hour, client, person and workspace. Each event is a CloudEvent that never changes: its `id`
     is the same whenever it is read, and events of the same hour add up. With `Accept:
     application/cloudevents-batch+json` the response is the array of events alone, and `Link` has the next page. Call
-    again with `next_cursor` as `after`. A client that is limited to workspaces gets their events. Events are kept for
-    100 days.
+    again with `next_cursor` as `after`. A client that is limited to workspaces gets their events. Only administrators
+    get the ids of other people. Events are kept for 100 days.
     """
     query, caller = read_query(request, UsageEventQuery), request[CALLER]
     found = await request.app[SERVICES].logs.metering.find(
@@ -136,13 +139,21 @@ async def list_usage_events(request: web.Request) -> web.Response:
         limit=query.limit,
     )
     source = f"urn:gateway:organization:{caller.organization_id}"
-    events = [_usage_event(each, source) for each in found]
+    events = [_usage_event(_seen(each, caller), source) for each in found]
     cursor = _sequence(found[-1].number if found else query.after)
     if not accepts(request, CLOUD_EVENTS):
         return json_response(UsageEventPage(events, cursor))
     following = request.rel_url.update_query(after=cursor)
     headers = {"Content-Type": CLOUD_EVENTS, "Link": f'<{following}>; rel="next"'}
     return web.Response(body=msgspec.json.encode(events), headers=headers)
+
+
+def _seen(used: HourUsed, caller: Caller) -> HourUsed:
+    """The usage without the id of another person, which only administrators see."""
+    if used.person_id in (None, caller.person_id) or Scope.ADMIN in caller.client.scopes:
+        return used
+    client_id = None if used.client_id == used.person_id else used.client_id
+    return replace(used, client_id=client_id, person_id=None)
 
 
 def _usage_event(used: HourUsed, source: str) -> UsageEventView:

@@ -1,6 +1,6 @@
 """The authorization server for agents' hosts: metadata, sign-in, consent, registration."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 from urllib.parse import parse_qsl
@@ -9,7 +9,7 @@ from uuid import UUID
 from aiohttp import web
 from multidict import MultiDict
 
-from gateway.access.identity.model import Caller, Client
+from gateway.access.identity.model import Caller, Client, caller_among, id_of, organizations_of
 from gateway.access.identity.tokens import hashed, new_secret
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
 from gateway.contract.oauth import (
@@ -136,7 +136,7 @@ async def sign_in(request: web.Request) -> web.Response:
     except (Unauthorized, RateLimited) as error:
         await request.app[ACCESS].clients.sign_in_failed("agent.sign_in", form.text("client_id"), error)
         return _sign_in_page(request, form.authorization_request, form.sealed(), error.detail)
-    return await _signed_in(request, form, client)
+    return await _signed_in(request, form, [client])
 
 
 async def leave_to_sign_in(request: web.Request) -> web.Response:
@@ -151,7 +151,7 @@ async def leave_to_sign_in(request: web.Request) -> web.Response:
 
 
 async def signed_in_by_provider(
-    request: web.Request, purpose: Mapping[str, Any], identified: Client | GatewayError
+    request: web.Request, purpose: Mapping[str, Any], identified: Sequence[Client] | GatewayError
 ) -> web.Response:
     """Continues a request after the sign-in at the provider: with the consent page, or with the sign-in page and the
     reason of the refusal.
@@ -162,24 +162,25 @@ async def signed_in_by_provider(
     return await _signed_in(request, form, identified)
 
 
-async def _signed_in(request: web.Request, form: "_Form", client: Client) -> web.Response:
-    """The consent page; first the choice of an organization if the client has several."""
-    if len(client.organization_ids) == 1:
-        return await _consent_page(request, form, client, next(iter(client.organization_ids)))
+async def _signed_in(request: web.Request, form: "_Form", clients: Sequence[Client]) -> web.Response:
+    """The consent page; first the choice of an organization if the clients of the person have several."""
+    ids = organizations_of(clients)
+    if len(ids) == 1:
+        return await _consent_page(request, form, caller_among(clients, None))
     known = {each.id: each.name for each in await form.app[SERVICES].identity.organizations()}
-    names = {str(each): known[each] for each in sorted(client.organization_ids, key=known.__getitem__)}
-    sealed = form.sealed(client_id=str(client.id))
+    names = {str(each): known[each] for each in sorted(ids, key=known.__getitem__)}
+    sealed = form.sealed(client_ids=" ".join(str(each.id) for each in clients))
     return _page(request, "organization", request=form.authorization_request, sealed=sealed, names=names)
 
 
 async def choose_organization(request: web.Request) -> web.Response:
     """For browsers: the organization for which the host acts."""
     form = await _Form.read(request)
-    client = None if form is None else await form.client()
-    if form is None or client is None:
+    clients = () if form is None else await form.clients()
+    chosen = None if form is None else id_of(form.text("organization_id"))
+    if form is None or chosen not in organizations_of(clients):
         return _refusal(request, _STALE)
-    chosen = next((each for each in client.organization_ids if str(each) == form.text("organization_id")), None)
-    return _refusal(request, _STALE) if chosen is None else await _consent_page(request, form, client, chosen)
+    return await _consent_page(request, form, caller_among(clients, str(chosen)))
 
 
 def _sign_in_page(
@@ -197,11 +198,10 @@ def _sign_in_page(
     )
 
 
-async def _consent_page(request: web.Request, form: "_Form", client: Client, organization_id: UUID) -> web.Response:
-    authorization_request = form.authorization_request
-    caller = Caller(client, organization_id)
+async def _consent_page(request: web.Request, form: "_Form", caller: Caller) -> web.Response:
+    authorization_request, client = form.authorization_request, caller.client
     workspaces = await form.app[SERVICES].connectors.access.workspaces(caller, limit=_MAX_WORKSPACES)
-    sealed = form.sealed(client_id=str(client.id), organization_id=str(organization_id))
+    sealed = form.sealed(client_id=str(client.id), organization_id=str(caller.organization_id))
     return _page(
         request,
         "consent",
@@ -289,6 +289,12 @@ class _Form:
     def organization_id(self) -> UUID | None:
         text = self._state.get("organization_id")
         return None if text is None else UUID(text)
+
+    async def clients(self) -> Sequence[Client]:
+        """The clients of the person who signed in, without those that were disabled since."""
+        ids = str(self._state.get("client_ids", "")).split()
+        found = [await self.app[SERVICES].identity.enabled_client(UUID(each)) for each in ids]
+        return [each for each in found if each is not None]
 
     async def client(self) -> Client | None:
         """The client that signed in, unless it was disabled since."""

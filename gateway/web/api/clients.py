@@ -52,7 +52,9 @@ def client_view(client: Client, callback_urls: Sequence[str] = ()) -> ClientView
 
 
 async def list_clients(request: web.Request) -> ClientList:
-    """Programs and people that may act for the organization; secrets are never returned."""
+    """Programs that may act for the organization, and its first thousand people: `GET /api/v1/people` lists all.
+    Secrets are never returned.
+    """
     services, caller = request.app[SERVICES], request[CALLER]
     callback_urls = await services.events.webhooks.callback_urls(caller)
     return ClientList(

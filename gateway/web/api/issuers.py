@@ -7,7 +7,7 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.access.identity.model import Scope
-from gateway.contract.issuers import MAX_ISSUER_CLIENTS, IssuerList, IssuerView, NewIssuer
+from gateway.contract.issuers import MAX_ISSUER_CLIENTS, SUBJECT_CLAIM, IssuerList, IssuerView, NewIssuer
 from gateway.web.bodies import Body, json_response, path_id, read_body
 from gateway.web.keys import ACCESS, CALLER
 from gateway.web.route import Route
@@ -32,6 +32,12 @@ class AddIssuer(Body):
         max_length=200,
         description="the claim with the names of the person's groups, which replace those of the person",
     )
+    subject_claim: str = Field(
+        SUBJECT_CLAIM,
+        max_length=200,
+        description="the claim that is the person's `subject`; `oid` for Microsoft Entra, whose `sub` differs from "
+        "application to application",
+    )
     create_people: bool = Field(False, description="whether unknown people are added, with their groups only")
 
 
@@ -42,8 +48,8 @@ async def list_issuers(request: web.Request) -> IssuerList:
 
 async def add_issuer(request: web.Request) -> web.Response:
     """Trusts an issuer: clients with the scope `delegate` exchange its tokens for tokens of the people whom they name.
-    People are known by `issuer` and `subject`. Keys are fetched from public addresses only, unless the operator allows
-    others (`GATEWAY_OIDC_PRIVATE`).
+    People are known by `issuer` and `subject`, which the claim `subject_claim` has. Keys are fetched from public
+    addresses only, unless the operator allows others (`GATEWAY_OIDC_PRIVATE`).
     """
     body = await read_body(request, AddIssuer)
     new = NewIssuer(
@@ -51,6 +57,7 @@ async def add_issuer(request: web.Request) -> web.Response:
         audience=body.audience,
         client_ids=body.client_ids,
         groups_claim=body.groups_claim,
+        subject_claim=body.subject_claim,
         create_people=body.create_people,
     )
     return json_response(await request.app[ACCESS].issuers.add(request[CALLER], new), 201)

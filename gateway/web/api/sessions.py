@@ -62,7 +62,7 @@ class OpenSession(Body):
     EXAMPLES: ClassVar = {
         "user of a product": {
             "person": {"subject": "user-7", "name": "Ada"},
-            "tools": {"allow": ["zendesk.*"], "deny": ["*.delete"]},
+            "tools": {"allow": ["zendesk.*"], "deny": ["*.delete*"]},
             "expires_in": 3600,
         },
         "employee": {"person": {"id": ID}, "effects": ["read"]},

@@ -6,7 +6,7 @@ from uuid import UUID
 from aiohttp import web
 
 from gateway.access.identity.model import id_of
-from gateway.contract.issuers import MAX_ISSUER_CLIENTS, NewIssuer
+from gateway.contract.issuers import MAX_ISSUER_CLIENTS, SUBJECT_CLAIM, NewIssuer
 from gateway.errors import Conflict, FieldError, InvalidParams
 from gateway.web.bodies import path_id
 from gateway.web.console.page import console_page, see_other
@@ -31,6 +31,7 @@ async def add_issuer(request: web.Request) -> web.Response:
             audience=fields.get("audience", "").strip(),
             client_ids=_clients_in(fields) or None,
             groups_claim=fields.get("groups_claim", "").strip() or None,
+            subject_claim=fields.get("subject_claim", "").strip() or SUBJECT_CLAIM,
             create_people="create_people" in fields,
         )
         await request.app[ACCESS].issuers.add(request[CALLER], new)

@@ -1,6 +1,7 @@
 """The URL to which the sign-in provider redirects browsers."""
 
 import logging
+from collections.abc import Sequence
 
 from aiohttp import web
 
@@ -26,9 +27,9 @@ async def finish_sign_in(request: web.Request) -> web.Response:
     pending = await provider.resume(query, browser) if browser else None
     if pending is None:
         raise SignInRefused(_STALE)
-    identified: Client | GatewayError
+    identified: Sequence[Client] | GatewayError
     try:
-        identified = await provider.client(pending, query)
+        identified = await provider.clients(pending, query)
     except (Forbidden, Unavailable) as error:
         log.warning("a sign-in failed", extra={"sign_in": "provider", "code": error.code, "reason": error.detail})
         identified = error

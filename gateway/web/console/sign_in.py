@@ -1,11 +1,11 @@
 """Sign-in to the console, with a client's id and secret or at the provider, and sign-out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aiohttp import web
 
-from gateway.access.identity.model import Client, id_of
+from gateway.access.identity.model import Client, caller_among, id_of, organizations_of
 from gateway.errors import (
     Forbidden,
     GatewayError,
@@ -43,7 +43,7 @@ async def sign_in(request: web.Request) -> web.Response:
     next_page = fields.get("next", "")
     try:
         client = await request.app[ACCESS].tokens.authenticated(client_id, secret, address_of(request))
-        return await _session(request, client, fields.get("organization_id", ""), next_page)
+        return await _session(request, [client], fields.get("organization_id", ""), next_page)
     except OrganizationRequired as error:
         organizations = ", ".join(sorted(map(str, client.organization_ids)))
         problem = OrganizationRequired(f"{error.detail}: {organizations}")
@@ -66,7 +66,7 @@ async def leave_to_sign_in(request: web.Request) -> web.Response:
 
 
 async def console_signed_in_by_provider(
-    request: web.Request, purpose: Mapping[str, Any], identified: Client | GatewayError
+    request: web.Request, purpose: Mapping[str, Any], identified: Sequence[Client] | GatewayError
 ) -> web.Response:
     """Begin a session for the person that the provider identified, or show the reason of the refusal."""
     if isinstance(identified, GatewayError):
@@ -75,9 +75,8 @@ async def console_signed_in_by_provider(
         return await _session(request, identified, purpose["organization_id"], purpose["next"])
     except OrganizationRequired:
         all_organizations = await request.app[SERVICES].identity.organizations()
-        organizations = {
-            str(each.id): each.name for each in all_organizations if each.id in identified.organization_ids
-        }
+        ids = organizations_of(identified)
+        organizations = {str(each.id): each.name for each in all_organizations if each.id in ids}
         return _form(request, purpose["next"], organizations=organizations)
     except Forbidden as error:
         return _form(request, purpose["next"], error)
@@ -92,10 +91,10 @@ async def sign_out(request: web.Request) -> web.Response:
     return response
 
 
-async def _session(request: web.Request, client: Client, organization: str, next_page: str) -> web.Response:
+async def _session(request: web.Request, clients: Sequence[Client], organization: str, next_page: str) -> web.Response:
     """Begin a session; raises OrganizationRequired and OrganizationForbidden."""
-    caller, pending = client.caller(organization.strip() or None), request[AUDIT]
-    pending.organization_id, pending.actor = caller.organization_id, client.id
+    caller, pending = caller_among(clients, organization.strip() or None), request[AUDIT]
+    pending.organization_id, pending.actor = caller.organization_id, caller.client_id
     token = await request.app[ACCESS].console_sessions.begin(caller)
     response = see_other(_own_page(next_page))
     SESSION_COOKIE.set(request, response, token)

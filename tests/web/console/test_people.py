@@ -12,8 +12,9 @@ from tests.harness.caller import Answer, Api
 from tests.harness.clients import EVERY_SCOPE
 from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.in_process import FrontEnd
+from tests.web.belongings import token_of
 from tests.web.test_me import browser_of
-from tests.web.test_people import ISSUER, added, called, token_of
+from tests.web.test_people import ISSUER, added, called
 from tests.web.test_personal_connectors import CONNECTORS, connected, person_of
 
 PEOPLE, GROUPS = "/console/people", "/console/groups"

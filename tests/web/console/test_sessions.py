@@ -38,7 +38,7 @@ async def test_sessions_are_listed_with_what_they_may_do_in_pages_of_25(browser:
     narrowed = await opened(
         program,
         "<user>",
-        tools={"allow": ["support-desk.*"], "deny": ["*.delete"]},
+        tools={"allow": ["support-desk.*"], "deny": ["*.delete*"]},
         effects=["read"],
         budget={"per": "day", "calls": 5},
         connectors=[],
@@ -53,7 +53,7 @@ async def test_sessions_are_listed_with_what_they_may_do_in_pages_of_25(browser:
     assert ids(second) == [narrowed["id"]]
     limits = (
         "only support-desk.*",
-        "never *.delete",
+        "never *.delete*",
         "effects: read",
         "with a budget for each day",
         "0 connectors only",
