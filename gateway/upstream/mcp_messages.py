@@ -50,8 +50,8 @@ def request_body(method: str, params: Mapping[str, Any], protocol: str, *, takes
     """
     sent = dict(params)
     if protocol not in HANDSHAKE_VERSIONS:
-        capabilities = {"extensions": {TASKS: {}}} if takes_task else {}
-        sent["_meta"] = {VERSION_KEY: protocol, CLIENT_KEY: _CLIENT, CAPABILITIES_KEY: capabilities}
+        extensions: dict[str, Any] = {"extensions": {TASKS: {}}} if takes_task else {}
+        sent["_meta"] = {VERSION_KEY: protocol, CLIENT_KEY: _CLIENT, CAPABILITIES_KEY: extensions}
     elif takes_task and method == TOOLS_CALL:
         sent["task"] = {"ttl": _TASK_KEPT}
     return msgspec.json.encode({"jsonrpc": "2.0", "id": _ID, "method": method, "params": sent})

@@ -18,8 +18,8 @@ from gateway.kinds.importing.words import identifier, phrase, plain
 MARK = "mcp"
 #: the end of a tool's prefix, which names its entity
 _SEPARATOR = re.compile(r"[./]|__")
-#: the name of a tool: the protocol has letters, digits and `_.-`, but servers use other visible characters too
-_NAME = re.compile(r"[!-~]{1,128}")
+#: maximum characters of a tool's name
+_MAX_NAME = 128
 #: names of actions that mean something else in a spec
 _RESERVED = frozenset({"list", "download", "get", "api_search", "search", "fetch", "read", "retrieve", "find"})
 #: the first revision whose servers have tasks; those before the newest are asked for them
@@ -79,7 +79,7 @@ def hints(root: Node) -> Iterator[Finding]:
     """A finding for each tool of which the server says that it only reads, and for each that is left out."""
     for tool in map(node_of, root["tools"]):
         if not _is_name(tool.get("name")):
-            place, reason = ascii(tool.get("name"))[:80], "a tool needs a name of at most 128 visible ASCII characters"
+            place, reason = ascii(tool.get("name"))[:80], f"a tool needs a name of at most {_MAX_NAME} printable characters"
             yield Finding(confidence=Confidence.NEEDS_PERSON, place=place, reason=reason)
         elif node_of(tool.get("annotations")).get("readOnlyHint") is True:
             reason = "the server says that the tool only reads; confirm it by the effect `read`"
@@ -87,7 +87,7 @@ def hints(root: Node) -> Iterator[Finding]:
 
 
 def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and _NAME.fullmatch(name) is not None
+    return isinstance(name, str) and 0 < len(name) <= _MAX_NAME and name.isprintable()
 
 
 def _scheme(root: Node) -> Node:

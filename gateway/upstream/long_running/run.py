@@ -341,9 +341,9 @@ class LongRun:
         if request is not None:
             try:
                 await self._run.ask(operation.follow_up(request), params)
-            except GatewayError as error:
-                if _is_in_response(error):
-                    return error
+            except GatewayError as described:
+                if _is_in_response(described):
+                    return described
         words = (await self._run.session.secrets()).masked(reason)
         error = UpstreamError(f"{operation}: the operation failed in the application: {words}")
         error.retryable = False
