@@ -20,6 +20,9 @@ VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 
+#: the extension by which a tool may answer with a task
+TASKS = "io.modelcontextprotocol/tasks"
+
 ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 
 

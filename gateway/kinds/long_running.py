@@ -10,6 +10,8 @@ from gateway.kinds.members import CheckedModel, ContentType, JsonPath, Model, Re
 
 #: the name, in the paths of further requests, of the id of the started operation
 RUN_ID = "run_id"
+#: what a further request to an MCP server asks of a task
+TaskMethod = Literal["get", "result", "cancel"]
 #: seconds between two reads of the state: the first interval, and by default the longest
 _LONGEST_INTERVAL = 5.0
 
@@ -28,6 +30,8 @@ class FollowUp(Model):
     constant_body: dict[str, Any] = Field(default_factory=dict)
     #: the param that is the whole body; the request that starts the operation does not send it
     request_body: str | None = None
+    #: for an MCP server: what is asked of the task of the tool, in place of a body
+    task: TaskMethod | None = None
 
 
 class LongRunStart(Model):
@@ -39,6 +43,8 @@ class LongRunStart(Model):
     request: RequestLine | None = None
     #: whether the action's own request is sent if the application refuses to start the operation
     fallback: bool = False
+    #: whether a response without an id is that of an operation that has ended already
+    immediate: bool = False
 
 
 class LongRunStatus(FollowUp):
@@ -51,8 +57,14 @@ class LongRunStatus(FollowUp):
     running: tuple[str | bool, ...]
     succeeded: tuple[str | bool, ...]
     failed: tuple[str | bool, ...] = ()
+    #: states of an operation that was canceled
+    canceled: tuple[str | bool, ...] = ()
+    #: states of an operation that waits for a person's input, which the gateway cannot give: it is canceled
+    waiting: tuple[str | bool, ...] = ()
     #: maximum seconds between two requests; the first intervals are shorter
     interval: float = Field(_LONGEST_INTERVAL, gt=0)
+    #: the path of the milliseconds until the next request that the application asks for, at most `interval`
+    wait: JsonPath | None = None
     #: the path of the number of items that are done
     progress: JsonPath | None = None
     #: the path of the application's message, which explains a failure
@@ -60,8 +72,8 @@ class LongRunStatus(FollowUp):
 
     @cached_property
     def ended(self) -> tuple[str | bool, ...]:
-        """The states of an operation that has ended."""
-        return (*self.succeeded, *self.failed)
+        """The states after which nothing is read any more."""
+        return (*self.succeeded, *self.failed, *self.canceled, *self.waiting)
 
     @cached_property
     def states(self) -> tuple[str | bool, ...]:
@@ -106,6 +118,8 @@ class LongRunResults(Model):
 
     #: the requests that read them, one after the other
     requests: tuple[ResultRequest, ...] = ()
+    #: the request whose response has the one record, if the last response to `status` does not have it
+    request: FollowUp | None = None
     #: how the results report on each item
     items: ItemResults | None = None
     #: the member of the record that gets the id of the operation, if the response has none
@@ -136,12 +150,20 @@ class LongRunning(CheckedModel):
     #: without it, the response to the start has the results
     status: LongRunStatus | None = None
     results: LongRunResults = LongRunResults()
+    #: asks the application to end the operation, when the job is canceled
+    cancel: FollowUp | None = None
     split: Split | None = None
 
     @property
     def follow_ups(self) -> dict[str, FollowUp]:
         """The further requests, by the member that describes them."""
-        named = {"upload": self.upload, "close": self.close, "status": self.status}
+        named = {
+            "upload": self.upload,
+            "close": self.close,
+            "status": self.status,
+            "results.request": self.results.request,
+            "cancel": self.cancel,
+        }
         found = {member: each for member, each in named.items() if each is not None}
         reading = {f"results.requests.{place}": each for place, each in enumerate(self.results.requests)}
         return {**found, **reading}
@@ -151,10 +173,12 @@ class LongRunning(CheckedModel):
             yield "start and status need each other: start has the path of the id, status reads its state"
         if self.start is None and self.split is None:
             yield "an operation without start needs split, which divides its input into portions"
-        for member in ("upload", "close"):
+        for member in ("upload", "close", "cancel"):
             if self.start is None and getattr(self, member) is not None:
                 yield f"{member} needs start, which has the path of the id"
         if (self.close is not None) is not bool(self.status and self.status.open):
             yield "close and status.open need each other: status.open lists the states that wait for close"
+        if self.status is not None and self.status.waiting and self.cancel is None:
+            yield "status.waiting needs cancel, which ends an operation that waits for a person"
         if self.status is not None and len(set(self.status.states)) < len(self.status.states):
             yield "a state of status is in two lists"

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from gateway.contract.kinds import Effect
 from gateway.kinds.bulk import Bulk
-from gateway.kinds.long_running import LongRunning
+from gateway.kinds.long_running import LongRunning, TaskMethod
 from gateway.kinds.members import (
     CheckedModel,
     ContentType,
@@ -158,6 +158,8 @@ class RequestSpec(Model):
     graphql: str | None = None
     #: the tool of an MCP server that the request calls; the params of the body are its arguments
     tool: str | None = Field(None, min_length=1, max_length=128)
+    #: of a further request of such a tool: what it asks of the task
+    task: TaskMethod | None = None
     #: the path of the list of records, if the response has one
     records: JsonPath | None = None
     #: if the list of records is a map: the member of each record that gets its key

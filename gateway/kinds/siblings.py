@@ -6,7 +6,7 @@ from typing import Any, TypedDict, Unpack
 
 from gateway.contract.kinds import Effect
 from gateway.kinds.bulk import ITEMS
-from gateway.kinds.long_running import FollowUp, ResultRequest
+from gateway.kinds.long_running import FollowUp, ResultRequest, TaskMethod
 from gateway.kinds.members import JsonPath, JsonSchema
 from gateway.kinds.paging import Order
 from gateway.kinds.requests import Action, Alternative, Columns
@@ -23,6 +23,7 @@ class _Request(TypedDict):
     content_type: str | None
     constant_body: dict[str, Any]
     request_body: str | None
+    task: TaskMethod | None
 
 
 class ActionChange(TypedDict, total=False):
@@ -34,6 +35,8 @@ class ActionChange(TypedDict, total=False):
     content_type: str | None
     constant_body: dict[str, Any]
     request_body: str | None
+    task: TaskMethod | None
+    tool: str | None
     params: dict[str, JsonSchema]
     required: tuple[str, ...]
     effect: Effect
@@ -104,6 +107,7 @@ def follow_up_of(action: Action, spec: ConnectorSpec, how: FollowUp) -> Action:
         effect=Effect.READ,
         write_if=None,
         graphql=None,
+        tool=None,
         rule=None,
         alternatives=(),
         record=() if records is None else None,
@@ -158,4 +162,5 @@ def _request(how: FollowUp) -> _Request:
         content_type=how.content_type,
         constant_body=how.constant_body,
         request_body=how.request_body,
+        task=how.task,
     )

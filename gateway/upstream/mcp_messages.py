@@ -9,6 +9,7 @@ from importlib.metadata import version
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 from yarl import URL
 
 from gateway.contract.kinds import Effect
@@ -22,27 +23,37 @@ from gateway.foundation.mcp import (
     HANDSHAKE_VERSIONS,
     METHOD,
     NAME,
+    TASKS,
     VERSION,
     VERSION_KEY,
     encoded,
 )
+from gateway.kinds.long_running import TaskMethod
 from gateway.upstream.requests import UpstreamRequest
 
 TOOLS_CALL = "tools/call"
-#: the member of a message's params that `Mcp-Name` repeats
-_NAMED = "name"
+#: the members of a message's params that `Mcp-Name` repeats
+_NAMED = frozenset({"name", "taskId"})
 #: the id of each request; every one has a connection of its own, so that no other response can come
 _ID = 1
 #: a member that a message does not have
 _ABSENT = msgspec.Raw(b"")
+#: milliseconds for which a server of 2025-11-25 is asked to keep a task
+_TASK_KEPT: Final = 24 * 3600 * 1000
 _CLIENT: Final = {"name": "agent-connector-gateway", "version": version("agent-connector-gateway")}
 
 
-def request_body(method: str, params: Mapping[str, Any], protocol: str) -> bytes:
-    """A request as JSON-RPC; since 2026-07-28 it names version, client and capabilities in `_meta`."""
+def request_body(method: str, params: Mapping[str, Any], protocol: str, *, takes_task: bool = False) -> bytes:
+    """A request as JSON-RPC; since 2026-07-28 it names version, client and capabilities in `_meta`.
+
+    `takes_task`: whether the server may answer the call of a tool with a task, which it is asked for before 2026-07-28.
+    """
     sent = dict(params)
     if protocol not in HANDSHAKE_VERSIONS:
-        sent["_meta"] = {VERSION_KEY: protocol, CLIENT_KEY: _CLIENT, CAPABILITIES_KEY: {}}
+        extensions: dict[str, Any] = {"extensions": {TASKS: {}}} if takes_task else {}
+        sent["_meta"] = {VERSION_KEY: protocol, CLIENT_KEY: _CLIENT, CAPABILITIES_KEY: extensions}
+    elif takes_task and method == TOOLS_CALL:
+        sent["task"] = {"ttl": _TASK_KEPT}
     return msgspec.json.encode({"jsonrpc": "2.0", "id": _ID, "method": method, "params": sent})
 
 
@@ -52,22 +63,32 @@ def headers(method: str, params: Mapping[str, Any], protocol: str) -> dict[str, 
     if protocol in HANDSHAKE_VERSIONS:
         return found
     found[METHOD] = method
-    if _NAMED in params:
-        found[NAME] = encoded(str(params[_NAMED]))
+    for name in _NAMED & params.keys():
+        found[NAME] = encoded(str(params[name]))
     return found
 
 
-def message(url: URL, method: str, params: Mapping[str, Any], protocol: str) -> UpstreamRequest:
+def message(
+    url: URL, method: str, params: Mapping[str, Any], protocol: str, *, takes_task: bool = False
+) -> UpstreamRequest:
     """A request to an MCP server that changes nothing."""
     return UpstreamRequest(
         method="POST",
         url=url,
         headers=headers(method, params, protocol),
-        body=request_body(method, params, protocol),
+        body=request_body(method, params, protocol, takes_task=takes_task),
         effect=Effect.READ,
         operation=f"mcp.{method}",
         reads_events=True,
     )
+
+
+def task_message(url: URL, method: TaskMethod, task_id: str, protocol: str) -> UpstreamRequest:
+    """A request about a task. Since 2026-07-28 `tasks/get` has the outcome too, so that there is no `tasks/result`."""
+    reads_outcome = method == "result" and protocol not in HANDSHAKE_VERSIONS
+    name = "tasks/get" if reads_outcome else f"tasks/{method}"
+    request = message(url, name, {"taskId": task_id}, protocol, takes_task=True)
+    return replace(request, reads_outcome=reads_outcome)
 
 
 def initialize_params(protocol: str) -> dict[str, Any]:
@@ -100,6 +121,28 @@ def _is_response(event: bytes) -> bool:
         return False
     is_answer = message.result is not _ABSENT or message.error is not _ABSENT
     return is_answer and bytes(message.id) == b"%d" % _ID
+
+
+class _Task(msgspec.Struct):
+    """What the call of a tool has come to, once its task has ended."""
+
+    result: msgspec.Raw = _ABSENT
+    error: msgspec.Raw = _ABSENT
+
+
+class _TaskResponse(msgspec.Struct):
+    result: _Task
+
+
+def outcome_in(body: bytes) -> bytes:
+    """The response to the call of a tool, from that to `tasks/get`; an empty one if the task has no outcome."""
+    try:
+        task = payloads.typed(body, _TaskResponse).result
+    except msgspec.MsgspecError:
+        return body
+    if task.error is not _ABSENT:
+        return b'{"error":%b}' % bytes(task.error)
+    return b"{}" if task.result is _ABSENT else b'{"result":%b}' % bytes(task.result)
 
 
 class _Result(msgspec.Struct):

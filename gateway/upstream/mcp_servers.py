@@ -51,6 +51,10 @@ class McpAddress:
     #: the name of the kind; by default made from the server's name
     kind: str | None = None
 
+    def __str__(self) -> str:
+        """The address without its query, in which some servers expect a key."""
+        return self.url.partition("?")[0]
+
     @property
     def authentication(self) -> Any:
         """How the import describes the credentials."""
@@ -78,7 +82,10 @@ class _Listed(msgspec.Struct):
 
 
 class _Said(msgspec.Struct):
+    """What a server says of itself."""
+
     serverInfo: dict[str, Any] = {}  # noqa: N815
+    capabilities: dict[str, Any] = {}
 
 
 class _Greeting(msgspec.Struct):
@@ -101,7 +108,8 @@ async def described(upstreams: Upstreams, address: McpAddress) -> dict[str, Any]
     return {
         MARK: session.spec.mcp,
         "server": str(url),
-        "serverInfo": greeting,
+        "serverInfo": greeting.serverInfo,
+        "capabilities": greeting.capabilities,
         "authentication": address.authentication,
         "tools": tools,
     }
@@ -138,12 +146,12 @@ def url_of(upstreams: Upstreams, address: McpAddress) -> URL:
     return url
 
 
-async def _greeted(upstreams: Upstreams, url: URL, address: McpAddress) -> tuple[UpstreamSession, Mapping[str, Any]]:
+async def _greeted(upstreams: Upstreams, url: URL, address: McpAddress) -> tuple[UpstreamSession, _Said]:
     """A session in the newest protocol version that the server speaks, and what it says of itself."""
     session = session_of(upstreams, url, address, VERSIONS[0])
     request = mcp_messages.message(own_url(session, url), "server/discover", {}, VERSIONS[0])
     try:
-        return session, _server_info(await session.ask(request))
+        return session, _said_in(await session.ask(request))
     except ReauthorizationRequired:
         raise
     except GatewayError as error:
@@ -153,7 +161,7 @@ async def _greeted(upstreams: Upstreams, url: URL, address: McpAddress) -> tuple
     opening = await mcp_sessions.begun(session.send(60), request, HANDSHAKE_VERSIONS[0])
     agreed = session_of(upstreams, url, address, opening.protocol)
     agreed.transport.mcp_sessions.keep(agreed.scope.id, request.url, opening.headers)
-    return agreed, _server_info(opening.response)
+    return agreed, _said_in(opening.response)
 
 
 def provisional_spec(url: URL, kind: str | None, protocol: str = VERSIONS[0], **members: Any) -> ConnectorSpec:
@@ -185,9 +193,9 @@ def own_url(session: UpstreamSession, url: URL) -> URL:
     return URL(f"{session.address}{url.raw_path_qs}", encoded=True)
 
 
-def _server_info(response: UpstreamResponse) -> Mapping[str, Any]:
+def _said_in(response: UpstreamResponse) -> _Said:
     try:
-        return payloads.typed(response.body, _Greeting).result.serverInfo
+        return payloads.typed(response.body, _Greeting).result
     except msgspec.MsgspecError as error:
         raise UpstreamInvalidResponse("the server's answer is not one of the Model Context Protocol") from error
 

@@ -11,6 +11,7 @@ from gateway.contract.kinds import Effect
 from gateway.errors import InternalError
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
+from gateway.kinds.long_running import RUN_ID, TaskMethod
 from gateway.upstream import encoding, mcp_messages, pagination, responses
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult, UpstreamResponse
@@ -85,6 +86,8 @@ def _built(operation: Operation, params: Mapping[str, Any], address: str, effect
     """Place each (validated) param where the spec says: path, query, body or header."""
     if operation.action.tool is not None:
         return _tool_call(operation, operation.action.tool, params, address, effect)
+    if operation.action.task is not None:
+        return _task_request(operation, operation.action.task, params, address)
     path, in_query, header_lines = operation.path, [], {}
     if operation.texts:
         params = encoding.with_texts(operation, params)
@@ -124,7 +127,17 @@ def _tool_call(
     if protocol is None:
         raise InternalError
     sent = {"name": tool, "arguments": encoding.arguments_of(operation, params)}
+    takes_task = operation.action.long_running is not None
     url = tool_url(operation, address)
-    request = mcp_messages.message(url, mcp_messages.TOOLS_CALL, sent, protocol)
+    request = mcp_messages.message(url, mcp_messages.TOOLS_CALL, sent, protocol, takes_task=takes_task)
     headers = {**operation.constant_headers, **request.headers}
     return replace(request, headers=headers, effect=effect, operation=operation.name)
+
+
+def _task_request(operation: Operation, method: TaskMethod, params: Mapping[str, Any], address: str) -> UpstreamRequest:
+    """The request that asks an MCP server for a task of a tool, or to cancel it."""
+    protocol = operation.spec.mcp
+    if protocol is None:
+        raise InternalError
+    request = mcp_messages.task_message(tool_url(operation, address), method, params[RUN_ID], protocol)
+    return replace(request, headers={**operation.constant_headers, **request.headers}, operation=operation.name)

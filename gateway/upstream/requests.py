@@ -43,6 +43,8 @@ class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     size: int = 0
     #: whether the response may be a stream of events, whose JSON-RPC response is then the body
     reads_events: bool = False
+    #: whether the response has a task of an MCP server, whose outcome is then the body
+    reads_outcome: bool = False
     #: the path that the request log has, if the URL is a secret
     logged_path: str | None = None
     #: secrets of the URL and the body, which its response may echo

@@ -191,6 +191,8 @@ class UpstreamSession:
             )
             if response.status in accepted:
                 return Exchange(response), None
+            if request.reads_outcome:
+                response = msgspec.structs.replace(response, body=mcp_messages.outcome_in(response.body), _members=None)
             error = self._failure(response)
             return Exchange(response, error), error
 

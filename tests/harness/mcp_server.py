@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,7 +13,16 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from yarl import URL
 
-from gateway.foundation.mcp import HANDSHAKE_VERSIONS, METHOD, NAME, VERSION, VERSION_KEY, VERSIONS
+from gateway.foundation.mcp import (
+    CAPABILITIES_KEY,
+    HANDSHAKE_VERSIONS,
+    METHOD,
+    NAME,
+    TASKS,
+    VERSION,
+    VERSION_KEY,
+    VERSIONS,
+)
 
 CREATE = {
     "name": "create_issue",
@@ -32,6 +42,15 @@ SEARCH = {
     "description": "Finds issues by words.",
     "annotations": {"readOnlyHint": True},
     "inputSchema": {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
+}
+
+
+#: a tool that servers of 2025-11-25 offer as a task
+REPORT = {
+    "name": "make_report",
+    "description": "Makes a report of all issues.",
+    "inputSchema": {"type": "object", "properties": {"title": {"type": "string"}}},
+    "execution": {"taskSupport": "required"},
 }
 
 
@@ -55,8 +74,23 @@ class McpServer:
     #: whether a stream goes on without a response, and whether it ends without one
     is_endless: bool = False
     is_cut: bool = False
-    #: whether the cursor of the next page is always the same
+    #: whether a stream stays open and has no response
+    is_silent: bool = False
+    #: the states that the task of a call has, one at each look, the last one then always; None: it has no tasks
+    states: Sequence[str] | None = None
+    #: the milliseconds between two looks that the server asks for
+    interval: Any = 1
+    #: the arguments of the calls that became tasks, by the ids of the tasks; and how often each was looked at
+    tasks: dict[str, Any] = field(default_factory=dict)
+    looks: Counter[str] = field(default_factory=Counter)
+    canceled: set[str] = field(default_factory=set)
+    #: whether the cursor of the next page is always the same, and whether there is always a next page
     repeats_cursor: bool = False
+    is_bottomless: bool = False
+    #: where requests are redirected to
+    redirects_to: URL | None = None
+    #: the id of each session that begins; by default a random one
+    session_id: str | None = None
     sessions: set[str] = field(default_factory=set)
     #: the methods of the requests, with the names of called tools
     asked: list[str] = field(default_factory=list)
@@ -70,13 +104,15 @@ class McpServer:
         self.asked.append(f"{method} {params['name']}" if method == "tools/call" else method)
         self.headers.append(request.headers)
         self.queries.append(request.query_string)
+        if self.redirects_to is not None:
+            raise web.HTTPTemporaryRedirect(self.redirects_to)
         if self.token is not None and request.headers.get("Authorization") != f"Bearer {self.token}":
             return web.json_response({"error": "invalid_token"}, status=401)
         if self.protocol not in HANDSHAKE_VERSIONS:
             said = params.get("_meta", {}).get(VERSION_KEY)
-            names = (request.headers.get(METHOD), request.headers.get(NAME, params.get("name")))
+            named = params.get("name", params.get("taskId"))
             assert said == request.headers[VERSION] == self.protocol
-            assert names == (method, params.get("name"))
+            assert (request.headers.get(METHOD), request.headers.get(NAME)) == (method, named)
         elif method == "initialize":
             return self._initialized(message)
         elif self.has_sessions and request.headers.get("Mcp-Session-Id") not in self.sessions:
@@ -91,9 +127,23 @@ class McpServer:
     def _initialized(self, message: Mapping[str, Any]) -> web.Response:
         headers = {}
         if self.has_sessions:
-            self.sessions.add(headers.setdefault("Mcp-Session-Id", uuid4().hex))
-        result = {"protocolVersion": self.protocol, "capabilities": {"tools": {}}, "serverInfo": self.info}
+            self.sessions.add(headers.setdefault("Mcp-Session-Id", self.session_id or uuid4().hex))
+        result = {"protocolVersion": self.protocol, "capabilities": self.capabilities, "serverInfo": self.info}
         return web.json_response(_result(message["id"], result), headers=headers)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it speaks the newest revision, whose tasks are an extension."""
+        return self.protocol not in HANDSHAKE_VERSIONS
+
+    @property
+    def capabilities(self) -> dict[str, Any]:
+        """What it says that it can do."""
+        if self.states is None:
+            return {"tools": {}}
+        if self.is_new:
+            return {"tools": {}, "extensions": {TASKS: {}}}
+        return {"tools": {}, "tasks": {"cancel": {}, "requests": {"tools": {"call": {}}}}}
 
     @property
     def info(self) -> dict[str, str]:
@@ -101,22 +151,58 @@ class McpServer:
 
     def _response(self, message: Mapping[str, Any], method: str, params: Mapping[str, Any]) -> Mapping[str, Any]:
         match method:
-            case "server/discover" if self.protocol not in HANDSHAKE_VERSIONS:
-                return _result(message["id"], {"serverInfo": self.info, "supportedVersions": [self.protocol]})
+            case "server/discover" if self.is_new:
+                said = {"serverInfo": self.info, "capabilities": self.capabilities}
+                return _result(message["id"], {**said, "supportedVersions": [self.protocol]})
             case "ping" if self.protocol in HANDSHAKE_VERSIONS:
                 return _result(message["id"], {})
             case "tools/list":
                 begin = int(params.get("cursor", 0))
                 end = begin + self.page
                 following = {"nextCursor": "0" if self.repeats_cursor else str(end)}
-                more = following if end < len(self.tools) or self.repeats_cursor else {}
+                more = following if end < len(self.tools) or self.repeats_cursor or self.is_bottomless else {}
                 return _result(message["id"], {"tools": self.tools[begin:end], **more})
-            case "tools/call" if self.answer is not None and "error" in self.answer:
-                return {"jsonrpc": "2.0", "id": message["id"], **self.answer}
+            case "tools/call" if self.states is not None and self._wants_task(params):
+                task_id = uuid4().hex
+                self.tasks[task_id] = params["arguments"]
+                begun = self._task(task_id, "working")
+                return _result(message["id"], {**begun, "resultType": "task"} if self.is_new else {"task": begun})
             case "tools/call":
-                echo = {"content": [{"type": "text", "text": json.dumps(params["arguments"])}]}
-                return _result(message["id"], self.answer or echo)
+                return {"jsonrpc": "2.0", "id": message["id"], **self._outcome(params["arguments"])}
+            case "tasks/get" | "tasks/result" | "tasks/cancel" if params["taskId"] not in self.tasks:
+                return _error(message["id"], -32602, "no such task")
+            case "tasks/get":
+                return _result(message["id"], self._looked_at(params["taskId"]))
+            case "tasks/result" if not self.is_new:
+                return {"jsonrpc": "2.0", "id": message["id"], **self._outcome(self.tasks[params["taskId"]])}
+            case "tasks/cancel":
+                self.canceled.add(params["taskId"])
+                return _result(message["id"], {} if self.is_new else self._task(params["taskId"], "cancelled"))
         return _error(message["id"], -32601, f"no method {method}")
+
+    def _wants_task(self, params: Mapping[str, Any]) -> bool:
+        """Whether the client takes a task: by its capabilities, or because it asks for one."""
+        capabilities = params.get("_meta", {}).get(CAPABILITIES_KEY, {})
+        return TASKS in capabilities.get("extensions", {}) if self.is_new else "task" in params
+
+    def _outcome(self, arguments: Any) -> Mapping[str, Any]:
+        """The result or the error of a call."""
+        if self.answer is not None and "error" in self.answer:
+            return self.answer
+        return {"result": self.answer or {"content": [{"type": "text", "text": json.dumps(arguments)}]}}
+
+    def _looked_at(self, task_id: str) -> dict[str, Any]:
+        """The task at the next look; since 2026-07-28 with its outcome, once it has one."""
+        assert self.states is not None
+        state = self.states[min(self.looks[task_id], len(self.states) - 1)]
+        state = "cancelled" if task_id in self.canceled else state
+        self.looks[task_id] += 1
+        outcome = self._outcome(self.tasks[task_id]) if self.is_new and state in ("completed", "failed") else {}
+        return {**self._task(task_id, state), **outcome}
+
+    def _task(self, task_id: str, state: str) -> dict[str, Any]:
+        wait = "pollIntervalMs" if self.is_new else "pollInterval"
+        return {"taskId": task_id, "status": state, "statusMessage": f"it is {state}", wait: self.interval}
 
     async def _responded(self, request: web.Request, response: Mapping[str, Any]) -> web.StreamResponse:
         if not self.streams:
@@ -132,7 +218,8 @@ class McpServer:
             return stream
         if self.is_cut:
             return stream
-        await stream.write(_event(response))
+        if not self.is_silent:
+            await stream.write(_event(response))
         # A client need not wait for the end of the stream.
         await asyncio.Event().wait()
         return stream

@@ -1,10 +1,6 @@
 """Tools of MCP servers as operations: servers of every revision, with and without sessions, and hostile ones."""
 
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from uuid import uuid4
 
 import pytest
 
@@ -19,48 +15,9 @@ from gateway.errors import (
     UpstreamTooLarge,
 )
 from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
-from gateway.kinds.importing.importing import kind_of
 from gateway.kinds.importing.mapping import Options, import_document
-from gateway.upstream.auth import StaticAuthorizer
-from gateway.upstream.connector import UpstreamConnector
-from gateway.upstream.egress import EgressPolicy
-from gateway.upstream.mcp_servers import McpAddress, described
-from gateway.upstream.rate_limits import RateScope
-from gateway.upstream.transport import Transport
-from gateway.upstream.upstreams import Upstreams
-from tests.harness.mcp_server import SEARCH, McpServer, mcp_server, tools
-
-KIND, URL = "tracker", "https://mcp.tracker.io/mcp"
-TITLE = {"title": "Broken"}
-
-
-@dataclass
-class Reached:
-    """A server, and the ways to it."""
-
-    server: McpServer
-    upstreams: Upstreams
-
-    async def described(self, token: str | None = None, url: str = URL) -> dict:
-        return await described(self.upstreams, McpAddress(url=url, token=token, kind=KIND))
-
-    async def connector(self, token: str | None = None) -> UpstreamConnector:
-        kind = kind_of(import_document(await self.described(token), Options(kind=KIND)))
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        scope = RateScope(id=f"{KIND}:{uuid4()}", kind=KIND)
-        self.server.asked.clear()
-        return self.upstreams.connector(kind, {}, StaticAuthorizer(headers), scope)
-
-
-@pytest.fixture
-def reach() -> Callable:
-    @asynccontextmanager
-    async def reached(**members) -> AsyncIterator[Reached]:
-        async with mcp_server(McpServer(**members)) as server, Transport(EgressPolicy.of([server.origin])) as transport:
-            yield Reached(server, Upstreams(transport, {KIND: server.origin}))
-
-    return reached
-
+from tests.harness.mcp_server import SEARCH, tools
+from tests.upstream.mcp_reached import KIND, TITLE, reaching
 
 SERVERS = {
     **{f"{version}, {answers}": {"protocol": version, "streams": answers == "streams"}
@@ -71,8 +28,8 @@ SERVERS = {
 
 
 @pytest.mark.parametrize("members", SERVERS.values(), ids=SERVERS)
-async def test_tools_of_every_revision_are_called(reach, members):
-    async with reach(**members) as reached:
+async def test_tools_of_every_revision_are_called(members):
+    async with reaching(**members) as reached:
         connector = await reached.connector()
         await connector.check()
         await connector.check()
@@ -86,8 +43,8 @@ async def test_tools_of_every_revision_are_called(reach, members):
 
 
 @pytest.mark.parametrize("status", [400, 404])
-async def test_a_session_that_the_server_has_forgotten_begins_anew(reach, status):
-    async with reach(protocol="2025-11-25", has_sessions=True, unknown_session=status) as reached:
+async def test_a_session_that_the_server_has_forgotten_begins_anew(status):
+    async with reaching(protocol="2025-11-25", has_sessions=True, unknown_session=status) as reached:
         connector = await reached.connector()
         await connector.execute(KIND, "create_issue", TITLE)
         reached.server.sessions.clear()
@@ -99,8 +56,8 @@ async def test_a_session_that_the_server_has_forgotten_begins_anew(reach, status
     assert reached.server.asked == [called, "initialize", "notifications/initialized", called]
 
 
-async def test_a_session_that_is_never_known_ends(reach):
-    async with reach(protocol="2025-11-25", has_sessions=True) as reached:
+async def test_a_session_that_is_never_known_ends():
+    async with reaching(protocol="2025-11-25", has_sessions=True) as reached:
         connector = await reached.connector()
         await connector.execute(KIND, "create_issue", TITLE)
         reached.server.sessions = Nothing()
@@ -115,8 +72,8 @@ class Nothing(set):
     def add(self, _: object) -> None: ...
 
 
-async def test_every_page_of_tools_is_read(reach):
-    async with reach(tools=[*tools(7)], page=2) as reached:
+async def test_every_page_of_tools_is_read():
+    async with reaching(tools=[*tools(7)], page=2) as reached:
         found = await reached.described()
 
     assert [each["name"] for each in found["tools"]] == [f"tool_{number}" for number in range(7)]
@@ -132,15 +89,15 @@ REFUSED = {
 
 
 @pytest.mark.parametrize(("members", "error", "words"), REFUSED.values(), ids=REFUSED)
-async def test_a_list_of_tools_is_refused_with_the_reason(reach, members, error, words):
-    async with reach(**members) as reached:
+async def test_a_list_of_tools_is_refused_with_the_reason(members, error, words):
+    async with reaching(**members) as reached:
         with pytest.raises(error, match=words):
             await reached.described()
 
 
 @pytest.mark.parametrize("url", ["http://mcp.tracker.io/mcp", "ftp://x/mcp", "mcp.tracker.io", "https://u:p@a.io/mcp"])
-async def test_an_address_that_is_no_https_url_is_refused(reach, url):
-    async with reach() as reached:
+async def test_an_address_that_is_no_https_url_is_refused(url):
+    async with reaching() as reached:
         with pytest.raises(InvalidParams):
             await reached.described(url=url)
 
@@ -160,15 +117,15 @@ FAILURES = {
 
 
 @pytest.mark.parametrize(("answer", "error", "words"), FAILURES.values(), ids=FAILURES)
-async def test_a_call_that_failed_says_why(reach, answer, error, words):
-    async with reach(answer=answer) as reached:
+async def test_a_call_that_failed_says_why(answer, error, words):
+    async with reaching(answer=answer) as reached:
         connector = await reached.connector()
         with pytest.raises(error, match=words):
             await connector.execute(KIND, "create_issue", TITLE)
 
 
-async def test_a_write_whose_response_is_lost_has_an_unknown_outcome_and_is_not_repeated(reach):
-    async with reach(protocol="2025-11-25", streams=True) as reached:
+async def test_a_write_whose_response_is_lost_has_an_unknown_outcome_and_is_not_repeated():
+    async with reaching(protocol="2025-11-25", streams=True) as reached:
         connector = await reached.connector()
         reached.server.is_cut = True
         with pytest.raises(GatewayError) as raised:
@@ -178,8 +135,8 @@ async def test_a_write_whose_response_is_lost_has_an_unknown_outcome_and_is_not_
     assert reached.server.asked.count("tools/call create_issue") == 1
 
 
-async def test_arguments_are_checked_against_the_tools_schema(reach):
-    async with reach() as reached:
+async def test_arguments_are_checked_against_the_tools_schema():
+    async with reaching() as reached:
         connector = await reached.connector()
         with pytest.raises(InvalidParams) as raised:
             await connector.execute(KIND, "create_issue", {"labels": ["none"], "wrong": 1})
@@ -188,8 +145,8 @@ async def test_arguments_are_checked_against_the_tools_schema(reach):
     assert reached.server.asked == []
 
 
-async def test_a_dry_run_shows_the_message_and_sends_nothing(reach):
-    async with reach() as reached:
+async def test_a_dry_run_shows_the_message_and_sends_nothing():
+    async with reaching() as reached:
         connector = await reached.connector("secret")
 
         [shown] = connector.dry_run(KIND, "create_issue", TITLE)
@@ -200,16 +157,16 @@ async def test_a_dry_run_shows_the_message_and_sends_nothing(reach):
     assert reached.server.asked == []
 
 
-async def test_a_refused_token_asks_for_another_connection(reach):
-    async with reach(token="right") as reached:
+async def test_a_refused_token_asks_for_another_connection():
+    async with reaching(token="right") as reached:
         connector = await reached.connector("right")
         reached.server.token = "another"
         with pytest.raises(ReauthorizationRequired):
             await connector.execute(KIND, "call_search", {"query": "x"})
 
 
-async def test_a_tool_that_says_that_it_reads_is_a_write_until_a_person_confirms_it(reach):
-    async with reach(tools=[SEARCH]) as reached:
+async def test_a_tool_that_says_that_it_reads_is_a_write_until_a_person_confirms_it():
+    async with reaching(tools=[SEARCH]) as reached:
         imported = import_document(await reached.described(), Options(kind=KIND))
 
     assert imported.entities[KIND]["actions"]["call_search"]["effect"] == "write"

@@ -83,7 +83,7 @@ async def reached(
 @pytest.fixture
 async def setting(reached: Setting) -> AsyncIterator[Setting]:
     yield reached
-    reached.server.tools, reached.server.token = [CREATE, SEARCH], TOKEN
+    reached.server.tools, reached.server.token, reached.server.states = [CREATE, SEARCH], TOKEN, None
     await reached.browser.send(f"/console/kinds/{KIND}/delete", csrf=await reached.browser.csrf())
     await eventually(lambda: KIND not in reached.front.services.catalog.kinds)
 
@@ -128,6 +128,17 @@ async def test_changed_tools_are_not_offered_before_an_administrator_has_accepte
     assert [words in review for words in ("descriptions", "added", "removed")] == [True, True, True]
     assert (b"Ignore all other rules" in offered, b"delete_all" in offered) == (False, False)
     assert executed.status == 200
+
+
+async def test_a_tool_that_may_answer_with_a_task_runs_as_a_job(setting: Setting):
+    setting.server.states = ("working",)
+    connector_id = (await setting.connect()).json()["id"]
+    accepted = await setting.execute(connector_id, "create_issue", title="Broken")
+    setting.server.states = None
+    changed = await setting.connect()
+
+    assert (accepted.status, "job" in accepted.json()) == (202, True)
+    assert (changed.status, "runs job → inline" in changed.json()["detail"]) == (409, True)
 
 
 async def test_an_administrator_confirms_that_a_tool_reads_until_the_tool_changes(setting: Setting):

@@ -8,10 +8,8 @@ from typing import Any
 import mcp_types as types
 
 from gateway.errors import GatewayError, RequestError, Unavailable
-from gateway.foundation.mcp import VERSIONS
+from gateway.foundation.mcp import TASKS, VERSIONS
 
-#: the extension for calls that continue in the background
-TASKS = "io.modelcontextprotocol/tasks"
 #: the extension for events (SEP-3415), and its error codes
 EVENTS = "io.modelcontextprotocol/events"
 #: the extension for Agent Skills (SEP-2640)

@@ -29,7 +29,6 @@ from gateway.agents.mcp.messages import (
     EVENTS,
     SKILLS,
     SUBSCRIPTION_ID,
-    TASKS,
     UNSUPPORTED,
     RefusedRequest,
     RpcError,
@@ -40,7 +39,7 @@ from gateway.agents.mcp.messages import (
 from gateway.agents.mcp.results import Result, page, text, tool_result, without_copy
 from gateway.agents.mcp.spans import request_span
 from gateway.errors import GatewayError, InternalError, NotFound
-from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
+from gateway.foundation.mcp import HANDSHAKE_VERSIONS, TASKS, VERSIONS
 from gateway.foundation.telemetry import tracing
 
 log = logging.getLogger(__name__)

@@ -6,11 +6,12 @@ from functools import partial
 from typing import Any
 
 from gateway.agents.mcp.context import Context
-from gateway.agents.mcp.messages import TASKS, missing_capability, notification
+from gateway.agents.mcp.messages import missing_capability, notification
 from gateway.agents.tools.calls import Calls
 from gateway.agents.tools.tasks import JobTasks
 from gateway.errors import Unavailable
 from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.mcp import TASKS
 from gateway.jobs.model import JobSummary
 
 #: maximum tasks that one stream follows

@@ -32,18 +32,6 @@ class ImportedKind:
         return kind_of_documents(self.document["connector"], self.document["entities"])
 
 
-def with_confirmed_effects(document: Mapping[str, Any], served: Kind) -> Mapping[str, Any]:
-    """The document of an MCP server; tools that are as they were accepted keep the effects that a person confirmed."""
-    made, known = copy.deepcopy(dict(document)), served.operations
-    for entity, members in made["entities"].items():
-        for name, action in members["actions"].items():
-            before = known.get((entity, name))
-            said = action.get("tool"), action["description"], action.get("params", {})
-            if before is not None and said == (before.action.tool, before.action.description, before.action.params):
-                action["effect"] = str(before.action.effect)
-    return made
-
-
 def corrected(document: Mapping[str, Any], effects: Mapping[str, str], server: str | None) -> Mapping[str, Any]:
     """The document with these effects of operations (`entity.action` → effect) and this server.
 

@@ -11,12 +11,12 @@ import msgspec
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
-from gateway.connectors.imports.model import ImportedKind, corrected, with_confirmed_effects
+from gateway.connectors.imports.model import ImportedKind, corrected
 from gateway.connectors.imports.store import ImportedKindStore
 from gateway.contract.connectors import MCP
 from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.kinds.catalog import Catalog, Kind
-from gateway.kinds.importing.changes import Change, changes_between
+from gateway.kinds.importing.changes import Change, changes_between, with_confirmed_effects
 from gateway.kinds.importing.importing import kind_of_documents
 from gateway.kinds.importing.writing import texts_of
 from gateway.upstream.import_process import ImportRequest, imported
@@ -157,7 +157,9 @@ class Imports:
         text = msgspec.json.encode(await described(self._upstreams, address)).decode()
         document, report = await self._mapped(ImportRequest(source=address.url, text=text, kind=address.kind))
         served = self._catalog.kinds.get(document["connector"]["kind"])
-        return (document if served is None else with_confirmed_effects(document, served)), report
+        if served is not None:
+            document = {**document, "entities": with_confirmed_effects(document["entities"], served)}
+        return document, report
 
     def _with_sign_in(self, address: McpAddress) -> McpAddress:
         """A token that is given for a kind with sign-in leaves the sign-in as it is."""

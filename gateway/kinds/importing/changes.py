@@ -1,5 +1,6 @@
 """The differences between two versions of a kind that concern its callers. Pure."""
 
+import copy
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ _TOLD = (
     "record",
     "download",
     "tool",
+    "runs",
 )
 #: keywords of a param that limit what callers may send
 _OF_PARAM = ("type", "enum", "format", "pattern", "minimum", "maximum", "minLength", "maxLength", "items", "properties")
@@ -69,6 +71,20 @@ def changes_between(old: Kind, new: Kind) -> Iterator[Change]:
             yield Change(str(after), f"added ({after.action.request})")
         elif before is not None and after is not None:
             yield from _of_operation(before, after)
+
+
+def with_confirmed_effects(entities: Mapping[str, Any], accepted: Kind) -> dict[str, Any]:
+    """The entities of an MCP server; tools that are as they were accepted keep the effects that a person confirmed."""
+    made, known = copy.deepcopy(dict(entities)), accepted.operations
+    for entity, members in made.items():
+        for name, action in members["actions"].items():
+            before = known.get((entity, name))
+            if before is None or before.action.tool is None:
+                continue
+            said = action.get("tool"), action["description"], action.get("params", {})
+            if said == (before.action.tool, before.action.description, before.action.params):
+                action["effect"] = str(before.action.effect)
+    return made
 
 
 def _renamed(old: Kind, new: Kind) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:

@@ -7,8 +7,9 @@ administrator says that it only reads.
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit
 
+from gateway.foundation.mcp import HANDSHAKE_VERSIONS, TASKS
 from gateway.kinds.importing.authentication import oauth_method
 from gateway.kinds.importing.connector import kind_name
 from gateway.kinds.importing.model import CORRECTIONS, Confidence, Finding, ImportFailed, Node
@@ -19,8 +20,12 @@ from gateway.kinds.importing.words import identifier, phrase, plain
 MARK = "mcp"
 #: the end of a tool's prefix, which names its entity
 _SEPARATOR = re.compile(r"[./]|__")
+#: maximum characters of a tool's name
+_MAX_NAME = 128
 #: names of actions that mean something else in a spec
 _RESERVED = frozenset({"list", "download", "get", "api_search", "search", "fetch", "read", "retrieve", "find"})
+#: the first revision whose servers have tasks; those before the newest are asked for them
+_FIRST_WITH_TASKS = "2025-11-25"
 #: words that say nothing of a server
 _NOISE = re.compile(r"\b(the|official|mcp|server)\b", re.IGNORECASE)
 #: the name of the authentication method, and of its credential
@@ -35,7 +40,7 @@ FAILURE = {
 
 
 def is_mcp_server(root: Node) -> bool:
-    """Whether a document describes an MCP server: `mcp`, `server`, `serverInfo` and `tools`."""
+    """Whether a document describes an MCP server: `mcp`, `server`, `serverInfo`, `capabilities` and `tools`."""
     return isinstance(root.get(MARK), str) and isinstance(root.get("tools"), list)
 
 
@@ -44,12 +49,14 @@ def from_mcp_server(root: Node) -> Document:
     address = urlsplit(str(root.get("server") or ""))
     if not address.hostname or address.scheme not in ("https", "http"):
         raise ImportFailed("the document of an MCP server names the URL of the server in `server`")
-    tools = [each for each in map(node_of, root["tools"]) if each.get("name")]
+    tools = [each for each in map(node_of, root["tools"]) if _is_name(each.get("name"))]
     title = _title(root, address.hostname)
     schemas = {str(number): _schema(tool, str(number)) for number, tool in enumerate(tools)}
     place = (address.path or "/") + (f"?{address.query}" if address.query else "")
     paths = {
-        f"{place}#{tool['name']}": {"post": _operation(tool, str(number), schemas, title)}
+        f"{place}#{tool['name']}": {
+            "post": _operation(tool, str(number), schemas, title, _task_members(root, tool, address))
+        }
         for number, tool in enumerate(tools)
     }
     entities = sorted({_names(str(tool["name"]), title)[0] for tool in tools})
@@ -74,9 +81,15 @@ def from_mcp_server(root: Node) -> Document:
 
 
 def hints(root: Node) -> Iterator[Finding]:
-    """A finding for each tool of which the server says that it only reads."""
+    """A finding for each tool of which the server says that it only reads, and for each that is left out."""
     for tool in map(node_of, root["tools"]):
-        if node_of(tool.get("annotations")).get("readOnlyHint") is True:
+        if not _is_name(tool.get("name")):
+            place, reason = (
+                ascii(tool.get("name"))[:80],
+                f"a tool needs a name of at most {_MAX_NAME} printable characters",
+            )
+            yield Finding(confidence=Confidence.NEEDS_PERSON, place=place, reason=reason)
+        elif node_of(tool.get("annotations")).get("readOnlyHint") is True:
             reason = "the server says that the tool only reads; confirm it by the effect `read`"
             yield Finding(confidence=Confidence.GUESSED, place=str(tool.get("name")), reason=reason, member="effect")
 
@@ -93,6 +106,10 @@ def name_of(said: str, host: str) -> str:
     """The name of the kind of a server that says this name of itself, before it has said more."""
     title = _title({"serverInfo": {"title": said}}, host)
     return kind_name(Document({"info": {"title": title}, "servers": [{"url": f"https://{host}"}]}))
+
+
+def _is_name(name: Any) -> bool:
+    return isinstance(name, str) and 0 < len(name) <= _MAX_NAME and name.isprintable()
 
 
 def _scheme(root: Node) -> Node:
@@ -113,7 +130,9 @@ def _title(root: Node, host: str) -> str:
     return words if any(each.isupper() for each in words) else words.title()
 
 
-def _operation(tool: Node, number: str, schemas: Mapping[str, Node], title: str) -> dict[str, Any]:
+def _operation(
+    tool: Node, number: str, schemas: Mapping[str, Node], title: str, members: Mapping[str, Any]
+) -> dict[str, Any]:
     name = str(tool["name"])
     entity, action = _names(name, title)
     operation = {
@@ -122,7 +141,7 @@ def _operation(tool: Node, number: str, schemas: Mapping[str, Node], title: str)
         "description": str(tool.get("description") or ""),
         "responses": {"200": {"description": "the result"}},
         "tags": [phrase(entity)],
-        CORRECTIONS: {"entity": entity, "action": action, "effect": "write", "tool": name, **_RESULT},
+        CORRECTIONS: {"entity": entity, "action": action, "effect": "write", "tool": name, **_RESULT, **members},
     }
     if not schemas[number].get("properties") and not schemas[number].get("additionalProperties"):
         return operation
@@ -136,6 +155,45 @@ def _operation(tool: Node, number: str, schemas: Mapping[str, Node], title: str)
 _RESULT: Mapping[str, Any] = {
     "record": "result",
     "fields": {"content": "array<object>", "structuredContent": "object?", "isError": "boolean?"},
+}
+
+
+def _task_members(root: Node, tool: Node, address: SplitResult) -> Mapping[str, Any]:
+    """The members of a tool that may answer with a task, which a job follows; none for another tool.
+
+    Since 2026-07-28 the server decides at each call. Servers of 2025-11-25 say it of each tool, and are asked for it.
+    """
+    said = node_of(tool.get("execution")).get("taskSupport")
+    capabilities, is_asked = node_of(root.get("capabilities")), root[MARK] in HANDSHAKE_VERSIONS
+    if is_asked:
+        of_calls = node_of(node_of(node_of(capabilities.get("tasks")).get("requests")).get("tools"))
+        may_answer = root[MARK] == _FIRST_WITH_TASKS and "call" in of_calls and said in ("optional", "required")
+    else:
+        may_answer = TASKS in node_of(capabilities.get("extensions")) and said != "forbidden"
+    if not may_answer:
+        return {}
+    sent = {"request": f"POST {address.path or '/'}", "constant_query": dict(parse_qsl(address.query, True))}
+    requests = {each: {**sent, "task": each} for each in ("get", "result", "cancel")}
+    wait = "result.pollInterval" if is_asked else "result.pollIntervalMs"
+    how = {
+        "start": {"id": "result.task.taskId" if is_asked else "result.taskId", "immediate": True},
+        "status": {**requests["get"], **_STATES, "wait": wait},
+        "results": {"request": requests["result"]},
+        "cancel": requests["cancel"],
+    }
+    return {"runs": "job", "long_running": how}
+
+
+#: the states of a task, and the bounds of what a server may ask for: at most so many seconds between two requests
+_STATES: Mapping[str, Any] = {
+    "path": "result.status",
+    "running": ["working"],
+    "succeeded": ["completed"],
+    "failed": ["failed"],
+    "canceled": ["cancelled"],
+    "waiting": ["input_required"],
+    "message": "result.statusMessage",
+    "interval": 30,
 }
 
 

@@ -37,6 +37,8 @@ def _requests(kind: Kind, operation: Operation, how: LongRunning) -> Iterator[Pl
                     f"needs {{{name}}}, which is not among the params; {did_you_mean(name, params)}",
                 )
     for member, each in how.follow_ups.items():
+        if (each.task is None) != (operation.action.tool is None):
+            yield (*member.split("."), "task"), "says what is asked of the task of a tool, and of nothing else"
         if each.request_body is not None and each.request_body not in params:
             hint = did_you_mean(each.request_body, params)
             yield (*member.split("."), "request_body"), f"{each.request_body} is not among the params; {hint}"
@@ -70,6 +72,8 @@ def _results(kind: Kind, operation: Operation, how: LongRunning) -> Iterator[Pla
         yield ("results",), "has no `items`: each portion would return a record of its own; describe the items"
     if items is None and action.record is not None and how.results.requests:
         yield ("results", "requests"), "return a list; write `records` in the action, or `items` here"
+    if how.results.request is not None and (action.record is None or items is not None):
+        yield ("results", "request"), "reads one record; write `record` in the action, and no `items` here"
     if items is not None and (items.trace is None) is not (not items.trace_path):
         yield (
             ("results", "items"),

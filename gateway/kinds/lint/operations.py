@@ -182,6 +182,8 @@ def _tool(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
     action = operation.action
     if (action.tool is None) != (kind.spec.mcp is None):
         yield ("tool",), "the operations of an MCP server, and no others, name their tools; `mcp` says which it is"
+    elif action.task is not None:
+        yield ("task",), "is only for further requests; write it in a member of `long_running`"
     elif action.tool is not None and (operation.method != "POST" or operation.is_list or action.graphql):
         yield ("request",), "a tool is called by POST, and its result is a record"
 

@@ -21,6 +21,8 @@ from gateway.upstream.session import UpstreamSession
 _FIRST_INTERVAL = 0.2
 #: factor by which each interval is longer than the one before
 _INTERVAL_FACTOR = 1.5
+#: minimum seconds between two polls, if the application names the interval
+_SHORTEST_INTERVAL = 0.05
 #: consecutive polls that may fail, about a minute: the application's operation continues meanwhile
 _MAX_FAILED_POLLS = 20
 
@@ -72,5 +74,14 @@ class OperationRun:
                 yield Poll(answer, document, state, is_last)
                 if is_last:
                     return
+                interval = interval_named(document, status) or interval
             await asyncio.sleep(interval)
             interval = min(interval * _INTERVAL_FACTOR, status.interval)
+
+
+def interval_named(document: Any, status: LongRunStatus) -> float | None:
+    """The seconds until the next poll that the application names, within bounds; None if it names none."""
+    named = value_at(document, status.wait) if status.wait else None
+    if isinstance(named, bool) or not isinstance(named, int | float):
+        return None
+    return max(min(named / 1000, status.interval), min(_SHORTEST_INTERVAL, status.interval))

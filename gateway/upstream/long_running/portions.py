@@ -95,6 +95,8 @@ class Portions:
             int(number): msgspec.convert(position, ResultPosition)
             for number, position in state.get("positions", {}).items()
         }
+        #: portions that the application has ended without a result; the next attempt learns that again
+        self._stopped: set[int] = set()
         #: running portion → items that the application has done so far
         self._under_way: dict[int, int] = {}
 
@@ -156,6 +158,10 @@ class Portions:
         self._tally += tally
         self._under_way.pop(number, None)
 
+    def note_stopped(self, number: int) -> None:
+        """Note that the application has ended the portion without a result."""
+        self._stopped.add(number)
+
     def end(self, number: int) -> None:
         """Stop following the portion."""
         self.starting.discard(number)
@@ -185,7 +191,8 @@ class Portions:
             return Effects()
         if self._how.results.items is None:
             started = [{"run_id": run_id} for run_id in self.started.values()]
-            return Effects(known=started[0], is_open=True, summary=self._message()) if started else Effects()
+            is_open = not self.started.keys() <= self._stopped
+            return Effects(known=started[0], is_open=is_open, summary=self._message()) if started else Effects()
         if not self.has_begun:
             return Effects()
         summary = self.summary()
@@ -211,6 +218,8 @@ class Portions:
         """The progress of all portions together, for people."""
         if self._how.split is not None:
             return self._tally.sentence(self._how.split, self._total)
+        if self._stopped:
+            return "the application may have done a part of it"
         return f"{self._tally.done} records read" if self._tally.done else "the application runs it"
 
     def progress(self) -> tuple[int, int | None, str]:

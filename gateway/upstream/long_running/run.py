@@ -31,6 +31,7 @@ from gateway.kinds.long_running import RUN_ID, ItemResults
 from gateway.kinds.members import value_at
 from gateway.upstream.encoding import upstream_segment
 from gateway.upstream.field_selection import selected_records
+from gateway.upstream.long_running.cancellation import Cancellation
 from gateway.upstream.long_running.item_results import (
     Line,
     entries_of,
@@ -42,8 +43,9 @@ from gateway.upstream.long_running.item_results import (
     unsent_lines,
 )
 from gateway.upstream.long_running.operation_run import OperationRun
-from gateway.upstream.long_running.portions import ITEMS, Portions, ResultPosition, Tally
+from gateway.upstream.long_running.portions import ITEMS, Params, Portions, ResultPosition, Tally
 from gateway.upstream.long_running.result_pages import listed, result_pages
+from gateway.upstream.mcp_messages import require_complete
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at
 from gateway.upstream.retries import TRIES, back_off, is_refusal
@@ -55,6 +57,7 @@ _PART = 1000
 _PARTS_OF_PORTION = 10_000
 #: seconds that a run waits when other jobs fill the application's queue and the application names no wait
 _QUEUE_FULL_WAIT = 5
+_OK = 200
 _NOT_STARTED = "canceled; the rest was not started"
 
 
@@ -217,6 +220,9 @@ class LongRun:
             await self._finish(number, answer, None)
             return
         run_id = value_at(answer.decoded(), how.start.id)
+        if not run_id and how.start.immediate:
+            self._record = OperationResult(result=self._record_in(answer))
+            return
         if not run_id:
             raise UpstreamInvalidResponse(
                 f"{operation}: the application started the operation, but its response has no id"
@@ -295,22 +301,53 @@ class LongRun:
         status, operation = self._how.status, self._run.call.operation
         assert status is not None
         params, answer, reason = self._portions.follow_up_params(number), OperationResult(result=NULL), None
-        async for poll in self._run.poll(operation.follow_up(status), params, status):
-            answer, done = poll.answer, value_at(poll.document, status.progress) if status.progress else None
-            if poll.state in status.open:
-                await self._close_again(number)
-            if poll.state in status.failed:
-                message = value_at(poll.document, status.message) if status.message else None
-                reason = payloads.storable(str(message or poll.state))
-            if not poll.is_last:  # the end is reported with the results
-                await self._progress(partial(self._portions.note_progress, number, done))
+        cancellation, state = Cancellation(self._run, self._how.cancel, params), None
+        async with cancellation.guarding():
+            await cancellation.ask_if_canceled()
+            async for poll in self._run.poll(operation.follow_up(status), params, status):
+                answer, state = poll.answer, poll.state
+                done = value_at(poll.document, status.progress) if status.progress else None
+                if poll.state in status.open:
+                    await self._close_again(number)
+                if poll.state in status.failed:
+                    message = value_at(poll.document, status.message) if status.message else None
+                    reason = payloads.storable(str(message or poll.state))
+                if not poll.is_last:  # the end is reported with the results
+                    await cancellation.ask_if_canceled()
+                    await self._progress(partial(self._portions.note_progress, number, done))
+        if state in status.waiting:
+            await cancellation.ask()
+        if state in (*status.waiting, *status.canceled):
+            raise await self._stopped(number, is_waiting=state in status.waiting)
         if reason is not None and self._how.results.items is None:
             await self._give_up(number)
-            words = (await self._run.session.secrets()).masked(reason)
-            error = UpstreamError(f"{operation}: the operation failed in the application: {words}")
-            error.retryable = False
-            raise error
+            raise await self._failure(params, reason)
         await self._finish(number, answer, reason)
+
+    async def _stopped(self, number: int, *, is_waiting: bool) -> GatewayError:
+        """The error of a portion that the application has ended without a result; it may have done a part of it."""
+        self._portions.note_stopped(number)
+        await self._save()
+        operation = self._run.call.operation
+        if is_waiting:
+            return UpstreamRejected(f"{operation}: it asked a person for input, which the gateway cannot pass on")
+        if self._run.run_context.is_canceled:
+            return JobCanceled("canceled while the application ran it")
+        return UpstreamRejected(f"{operation}: the application canceled it")
+
+    async def _failure(self, params: Params, reason: str) -> GatewayError:
+        """The error of an operation that failed: what its response says, or else the reason beside its state."""
+        operation, request = self._run.call.operation, self._how.results.request
+        if request is not None:
+            try:
+                await self._run.ask(operation.follow_up(request), params)
+            except GatewayError as described:
+                if _is_in_response(described):
+                    return described
+        words = (await self._run.session.secrets()).masked(reason)
+        error = UpstreamError(f"{operation}: the operation failed in the application: {words}")
+        error.retryable = False
+        return error
 
     async def _finish(self, number: int, answer: OperationResult, reason: str | None) -> None:
         """Read the results of a finished portion, and store them together with its final state."""
@@ -320,8 +357,31 @@ class LongRun:
         elif action.records is not None:
             await self._store_records(number, answer)
         else:
-            self._record = self._record_of(number, raw_at(answer.result, action.record or ()) or NULL)
+            self._record = self._record_of(number, self._record_in(await self._last_answer(number, answer)))
         await self._progress()
+
+    async def _last_answer(self, number: int, answer: OperationResult) -> OperationResult:
+        """The response with the record: the last one to `status`, or that to a request for the result."""
+        request = self._how.results.request
+        if request is None:
+            return answer
+        try:
+            return await self._run.ask(
+                self._run.call.operation.follow_up(request), self._portions.follow_up_params(number)
+            )
+        except UpstreamRejected as error:
+            # Without a code it is the result of a tool that failed; a request that is refused has one.
+            if _is_in_response(error) and error.upstream is not None and error.upstream.code is None:
+                await self._give_up(number)
+            raise
+
+    def _record_in(self, answer: OperationResult) -> msgspec.Raw:
+        """The record in the last response; raises an error for the result of a tool that has not done its work."""
+        operation = self._run.call.operation
+        record = raw_at(answer.result, operation.action.record or ()) or NULL
+        if operation.action.tool is not None:
+            require_complete(operation, record)
+        return record
 
     def _record_of(self, number: int, record: msgspec.Raw) -> OperationResult:
         name = self._how.results.id_field
@@ -411,6 +471,11 @@ def _rate_limited(full: UpstreamQueueFull) -> UpstreamRateLimited:
 def _is_undone(error: GatewayError) -> bool:
     """Whether the application certainly did nothing of the request."""
     return is_refusal(error) and not error.is_outcome_unknown and not isinstance(error, JobCanceled)
+
+
+def _is_in_response(error: GatewayError) -> bool:
+    """Whether the application executed a request, and its response describes a failure."""
+    return error.upstream is not None and error.upstream.status == _OK
 
 
 def _is_final(error: GatewayError) -> bool:
