@@ -479,6 +479,26 @@ async def test_events_have_records_only_for_clients_that_may_search_them(office:
     assert (before, after) == ((), None)
 
 
+async def test_a_retry_is_a_call_of_its_surface(office: Office):
+    """What only schedules may do cannot be done by a retry of a schedule's job."""
+    only = (
+        f'permit(principal == Client::"{office.agent_id}", action, resource) when {{ context.surface == "schedule" }};'
+    )
+    await office.forbid(only)
+    body = {"name": "s", "connector_id": office.desk.record["id"], "entity": "tickets", "cron": "@daily"}
+    missing = {"ticket_id": 10**12, "ticket": {"status": "solved"}}
+    schedule = await office.agent.post("/api/v1/schedules", {**body, "action": "update", "params": missing})
+    job = (await office.agent.post(f"/api/v1/schedules/{schedule.document(201)['id']}/run")).document(202)["job"]
+    await run_jobs(office.front)
+    first = (await office.agent.get(f"/api/v1/jobs/{job['id']}")).document()
+
+    again = (await office.agent.post(f"/api/v1/jobs/{job['id']}/retry")).document(202)["job"]
+    await run_jobs(office.front)
+
+    second = (await office.agent.get(f"/api/v1/jobs/{again['id']}")).document()
+    assert (first["error"]["code"], second["error"]["code"]) == ("upstream_not_found", "denied_by_policy")
+
+
 async def run_jobs(front: FrontEnd, *, is_background: bool = False) -> None:
     """Run the queued jobs as a worker does, those of callers or those in the background."""
     services = front.services

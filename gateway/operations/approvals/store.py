@@ -53,8 +53,8 @@ _INSERT = """
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now() + make_interval(secs => $13))
     RETURNING expires_at
 """
-# Under the job's lease, so that a worker that was frozen and marked lost gives up no approval with which another one runs
-# the job now. The approval is locked before its job, as where people decide.
+# Under the job's lease, so that a worker that was frozen and marked lost gives up no approval of a job that another one
+# runs now. The approval is locked before its job, as where people decide.
 _HELD = """
     asked AS (SELECT id, job_id FROM approvals WHERE id = $1 FOR NO KEY UPDATE), held AS (
         SELECT jobs.id FROM jobs JOIN asked ON jobs.id = asked.job_id
