@@ -481,10 +481,8 @@ async def test_events_have_records_only_for_clients_that_may_search_them(office:
 
 async def test_a_retry_is_a_call_of_its_surface(office: Office):
     """What only schedules may do cannot be done by a retry of a schedule's job."""
-    only = (
-        f'permit(principal == Client::"{office.agent_id}", action, resource) when {{ context.surface == "schedule" }};'
-    )
-    await office.forbid(only)
+    agent = f'principal == Client::"{office.agent_id}"'
+    await office.forbid(f'permit({agent}, action, resource) when {{ context.surface == "schedule" }};')
     body = {"name": "s", "connector_id": office.desk.record["id"], "entity": "tickets", "cron": "@daily"}
     missing = {"ticket_id": 10**12, "ticket": {"status": "solved"}}
     schedule = await office.agent.post("/api/v1/schedules", {**body, "action": "update", "params": missing})
