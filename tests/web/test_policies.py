@@ -372,11 +372,13 @@ async def test_searches_and_lists_of_tools_leave_out_what_is_never_allowed(offic
 
     found = [(await api.get(search)).document()["data"] for api in (office.agent, office.admin)]
     listed = (await office.agent.get("/api/v1/tools?format=mcp&kind=support-desk")).document()["operations"]
+    page = (await office.browser.get("/console/playground?query=update+a+ticket")).body.decode()
 
     updating = [{each["operation"] for each in data} & {"support-desk.tickets.update"} for data in found]
     assert updating == [set(), {"support-desk.tickets.update"}]
     assert "support-desk.tickets.list" in listed.values()
     assert "support-desk.tickets.update" not in listed.values()
+    assert "operation=support-desk.tickets.update" not in page
 
 
 async def test_the_console_asks_too(office: Office):
