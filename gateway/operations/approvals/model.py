@@ -35,6 +35,8 @@ class ApprovalRule(Struct, frozen=True, kw_only=True):
     approver_type: str | None = None
     approver: str | None = None
     count: int = 1
+    #: what the reason of everybody who approves must answer; None if no reason is demanded
+    question: str | None = None
 
 
 class ApproverWord(Struct, frozen=True, kw_only=True):
@@ -161,10 +163,11 @@ def rules_of(approvals: Iterable[Approval]) -> tuple[ApprovalRule, ...]:
 def _rule(approval: Approval) -> ApprovalRule:
     found = None if approval.approvers is None else _APPROVERS.fullmatch(approval.approvers.strip())
     if found is None:
-        return ApprovalRule(policy=approval.policy, reason=approval.reason)
+        return ApprovalRule(policy=approval.policy, reason=approval.reason, question=approval.question)
     return ApprovalRule(
         policy=approval.policy,
         reason=approval.reason,
+        question=approval.question,
         approver_type=found[1],
         approver=found[2],
         count=int(found[3] or 1),
@@ -189,6 +192,11 @@ def _counts(rule: ApprovalRule, approver: ApproverWord) -> bool:
         case "Group":
             return rule.approver in approver.groups
     return rule.approver == str(approver.client_id)
+
+
+def questions_of(rules: Sequence[ApprovalRule]) -> list[str]:
+    """What the reason of everybody who approves must answer, each question once."""
+    return list(dict.fromkeys(rule.question for rule in rules if rule.question is not None))
 
 
 def may_count(rules: Sequence[ApprovalRule], approver: ApproverWord) -> bool:
