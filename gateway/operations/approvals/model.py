@@ -194,9 +194,9 @@ def _counts(rule: ApprovalRule, approver: ApproverWord) -> bool:
     return rule.approver == str(approver.client_id)
 
 
-def questions_of(rules: Sequence[ApprovalRule]) -> list[str]:
+def questions_of(rules: Sequence[ApprovalRule]) -> tuple[str, ...]:
     """What the reason of everybody who approves must answer, each question once."""
-    return list(dict.fromkeys(rule.question for rule in rules if rule.question is not None))
+    return tuple(dict.fromkeys(rule.question for rule in rules if rule.question is not None))
 
 
 def may_count(rules: Sequence[ApprovalRule], approver: ApproverWord) -> bool:
