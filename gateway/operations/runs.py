@@ -110,13 +110,15 @@ class OperationRuns:
         """Run a job's operation on a worker, with checkpoints; raises GatewayError.
 
         The policies of now decide, which may have changed since the job was accepted. A write that an earlier attempt
-        has begun is finished.
+        has begun is finished, an approved one only as it was approved.
         """
         resolved, call = await self._job_call(job)
         selection, is_released = FieldSelection(**job.selection), False
         if call.effect is Effect.READ or not job.state:
             decision, is_released = await self._permit(job, resolved, call, run_context)
             selection = selection.redacting(decision.redact)
+        elif (approval := await self._gate.released(job)) is not None:
+            await self._gate.resume(job, resolved, each_of([call]), approval)
         with Accounted(resolved=resolved, operation=call.operation):
             taken = await self._taken(job, resolved, call, is_released=is_released)
             answer = await self._ran(resolved, call, job, run_context, selection)

@@ -49,7 +49,7 @@ class ApprovalGate:
 
     async def released(self, job: StoredJob) -> ApprovalRow | None:
         """The approval with which an earlier attempt of the job went on: what it began is finished."""
-        found = await self.store.latest(job) if job.attempt > 1 else None
+        found = await self.store.latest(job) if job.approval is not None else None
         is_released = found is not None and found.status is ApprovalStatus.APPROVED and found.released_at is not None
         return found if is_released else None
 
