@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from gateway.jobs.claims import Claims
+from gateway.jobs.leases import LostLease
 from gateway.jobs.model import StoredJob
 from gateway.run.work import work_of
 from tests.jobs.conftest import SHARES
@@ -51,6 +52,29 @@ async def went_on(bench: Bench, sql, job: dict) -> None:  # noqa: F811
     assert approval is not None
     assert await store.release(approval, lost)
     await sql(LOSE, job["id"])
+
+
+@pytest.mark.parametrize("is_approved", [False, True])
+async def test_only_the_worker_that_holds_the_job_changes_its_approval(bench: Bench, sql, is_approved):  # noqa: F811
+    """A lost worker may be anywhere in its run, also just before it would release or give up the approval."""
+    job, store = await submitted(bench), bench.front.services.operations.approvals.store
+    lost = await claimed(bench)
+    await sql(LOSE, job["id"])
+    await run_jobs(bench.front)
+    if is_approved:
+        await bench.decide(await approval_of(bench, job))
+        lost = await claimed(bench)
+        await sql(LOSE, job["id"])
+        await claimed(bench)
+    stored = await store.latest(lost)
+    assert stored is not None
+
+    for change in (store.supersede, store.release):
+        with pytest.raises(LostLease):
+            await change(stored, lost)
+
+    approval = await approval_of(bench, job)
+    assert approval["status"] == ("approved" if is_approved else "pending")
 
 
 async def test_a_worker_that_was_lost_before_it_asked_gives_up_no_approval(bench: Bench, sql):  # noqa: F811
