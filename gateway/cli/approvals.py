@@ -40,6 +40,8 @@ async def show(gateway: Gateway, approval_id: str) -> None:
     note(f"{approval.operation}, {approval.items} requests, {approval.status}: {approval.reason}")
     for request in approval.requests:
         note(f"  {request.method} {request.url}")
+    for question in approval.questions:
+        note(f"whoever approves says with --reason: {question}")
     if approval.redacted:
         note(f"policies leave out changes of {', '.join(approval.redacted)}")
     write(approval.changes, _CHANGES)

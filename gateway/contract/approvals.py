@@ -96,6 +96,10 @@ class ApprovalView(ApprovalSummaryView, frozen=True, kw_only=True, omit_defaults
         Sequence[str],
         member("Paths of members whose changes the policies redact; `*` for all of them.", ["email"]),
     ] = ()
+    questions: Annotated[
+        Sequence[str],
+        member("What the reason of whoever approves must answer; else no reason is needed.", ["Who agreed to it?"]),
+    ] = ()
 
 
 class ApprovalPage(PageOf[ApprovalSummaryView], frozen=True):

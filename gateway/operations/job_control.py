@@ -7,7 +7,8 @@ from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.resolver import ConnectorResolver
 from gateway.contract.jobs import JobStatus
-from gateway.errors import Conflict, JobNotCancelable, OutcomeUnknown
+from gateway.contract.policies import Surface
+from gateway.errors import Conflict, InsufficientScope, JobNotCancelable, OutcomeUnknown
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.settlements import call_id_of
@@ -37,18 +38,26 @@ class JobControl:
             entry.outcome = "accepted"
         return canceled
 
-    async def retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
+    async def retry(
+        self, caller: Caller, job: JobSummary, surface: Surface, *, confirm: bool, request_id: str
+    ) -> StoredJob:
         """Run the work of an ended job as a new job; a write that may have happened only with `confirm`.
 
-        Raises Conflict, OutcomeUnknown, NotFound and ConnectorNotReady.
+        The new job is a call of the caller: it is decided and taken from budgets when it starts. Raises Conflict,
+        OutcomeUnknown, NotFound, ConnectorNotReady, and InsufficientScope for a notice of another client.
         """
         with self.audit.record("job.retry", caller, connector_id=job.connector_id, target=str(job.id)) as entry:
             caller.require(Scope.WRITE)
-            accepted = await self._retry(caller, job, confirm=confirm, request_id=request_id)
+            accepted = await self._retry(caller, job, surface, confirm=confirm, request_id=request_id)
             entry.accept(call_id_of(accepted))
         return accepted
 
-    async def _retry(self, caller: Caller, job: JobSummary, *, confirm: bool, request_id: str) -> StoredJob:
+    async def _retry(
+        self, caller: Caller, job: JobSummary, surface: Surface, *, confirm: bool, request_id: str
+    ) -> StoredJob:
+        is_notice = job.surface is Surface.NOTICE
+        if is_notice and caller.client_id != job.client_id:
+            raise InsufficientScope("only the client that set the notice of approvals can send one again")
         refusal = retry_refusal(job)
         if refusal is not None:
             raise Conflict(refusal)
@@ -74,12 +83,12 @@ class JobControl:
             params=work.params,
             selection={name: value for name, value in work.selection.items() if name != "redact"},  # decided again
             effect=job.effect,
-            surface=job.surface,
+            surface=job.surface if is_notice else surface,
             labels=job.labels,
             request_id=request_id,
             callback=work.callback,
             find_by=job.find_by,
-            is_counted=job.is_counted,
+            is_counted=False,
             target=work.target,
         )
         return (await self.acceptance.accept(new)).job

@@ -31,9 +31,6 @@ from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import InMemoryRunContext
 
-#: where calls come from that no caller requested
-_TAKEN_AT_START = (Surface.SCHEDULE, Surface.NOTICE)
-
 
 class OperationRuns:
     """Runs of operations: writes of inline calls, jobs on workers, and the calls of a batch."""
@@ -113,13 +110,15 @@ class OperationRuns:
         """Run a job's operation on a worker, with checkpoints; raises GatewayError.
 
         The policies of now decide, which may have changed since the job was accepted. A write that an earlier attempt
-        has begun is finished.
+        has begun is finished, an approved one only as it was approved.
         """
         resolved, call = await self._job_call(job)
         selection, is_released = FieldSelection(**job.selection), False
         if call.effect is Effect.READ or not job.state:
             decision, is_released = await self._permit(job, resolved, call, run_context)
             selection = selection.redacting(decision.redact)
+        elif (approval := await self._gate.released(job)) is not None:
+            await self._gate.resume(job, resolved, each_of([call]), approval)
         with Accounted(resolved=resolved, operation=call.operation):
             taken = await self._taken(job, resolved, call, is_released=is_released)
             answer = await self._ran(resolved, call, job, run_context, selection)
@@ -134,18 +133,21 @@ class OperationRuns:
         Raises DeniedByPolicy, JobWaits until a person has approved the call, and ApprovalChanged.
         """
         self._gate.require_valid(job)
-        was_released = await self._gate.is_released(job)
+        approval = await self._gate.released(job)
         decision = await self._permission.require_call(
             job,
             resolved.record,
             call,
             job.surface,
             may_wait=job.surface is not Surface.NOTICE,  # else the notice of an approval would need another one
-            is_counted=job.is_counted or was_released or (job.surface in _TAKEN_AT_START and job.attempt > 1),
+            is_counted=job.is_counted or approval is not None or (job.attempt > 1 and job.approval is None),
             is_approved=is_approved(job),
         )
         await run_context.decided(decision.policies)
-        if decision.verdict is not Verdict.APPROVE or was_released:
+        if decision.verdict is not Verdict.APPROVE:
+            return decision, False
+        if approval is not None:
+            await self._gate.resume(job, resolved, each_of([call]), approval)
             return decision, False
         await self._gate.require(job, resolved, each_of([call]), decision.approvals)
         return decision, True
@@ -153,10 +155,10 @@ class OperationRuns:
     async def _taken(
         self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall, *, is_released: bool
     ) -> Taken:
-        """The call of a job was taken when a caller requested it; that of a schedule or a notice is taken when it
-        starts, and one that was approved when it goes on.
+        """Take the call of a job that was not taken when it was accepted: that of a schedule, a notice or a retry is
+        taken when it starts, and one that needed an approval when it goes on.
         """
-        if is_released or (job.surface in _TAKEN_AT_START and job.attempt == 1):
+        if not job.is_counted and (is_released or job.attempt == 1):
             return await self._spending.take(job, resolved.record, call)
         is_write = call.effect is not Effect.READ
         return self._spending.untaken(job, resolved.record, str(call.operation), call.params, is_write=is_write)

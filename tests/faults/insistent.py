@@ -3,7 +3,8 @@
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -28,16 +29,26 @@ class InsistentClient:
     random: random.Random
     #: None for the arena's own
     client: NewClient | None = None
+    #: callers at the front ends that many calls share; without them each call gets an own token and connection
+    shared: Sequence[Api] = ()
 
-    async def insist(self, call: Callable[[Api], Awaitable[T]], patience: float = _PATIENCE) -> T:
-        """The result of the first call that succeeds; raises TimeoutError."""
+    @asynccontextmanager
+    async def api(self) -> AsyncIterator[Api]:
+        """A caller at one of the front ends."""
+        if self.shared:
+            yield self.random.choice(self.shared)
+        else:
+            async with self.gateway.api(self.random.choice(self.gateway.front_ends), self.client) as api:
+                yield api
+
+    async def insist(
+        self, call: Callable[[Api], Awaitable[T]], patience: float = _PATIENCE, timeout: float = _REQUEST_TIMEOUT
+    ) -> T:
+        """The result of the first call that succeeds within `timeout` seconds; raises TimeoutError."""
         deadline = time.monotonic() + patience
         while True:
             try:
-                async with (
-                    asyncio.timeout(_REQUEST_TIMEOUT),
-                    self.gateway.api(self.random.choice(self.gateway.front_ends), self.client) as api,
-                ):
+                async with asyncio.timeout(timeout), self.api() as api:
                     return await call(api)
             except _TRANSIENT as error:
                 if time.monotonic() > deadline:

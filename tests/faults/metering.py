@@ -9,7 +9,8 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -27,7 +28,9 @@ from tests.harness.waiting import eventually
 
 CALLS, FAULTS = 1000, 40
 #: calls under way at a time, and operations of a batch
-_CONCURRENT, _LINES = 16, 5
+_CONCURRENT, _LINES = 32, 5
+#: seconds in which the whole log is read
+_EXPORTED = 300.0
 #: answers of an idempotency key after which the same request is sent again
 _AGAIN = ("unauthorized", "idempotency_in_flight", "rate_limited", "unavailable")
 #: the ids of tickets that are read by jobs, and by callers that wait
@@ -49,6 +52,8 @@ class MeteringStorm:
     faults: int
     seed: int
     report: LongWorkReport = field(init=False)
+    #: a caller at each front end
+    apis: Sequence[Api] = ()
     room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_CONCURRENT))
 
     def __post_init__(self) -> None:
@@ -58,8 +63,9 @@ class MeteringStorm:
         started = time.monotonic()
         strikes = Strikes(self.gateway, self.seed, (KILL_WORKER, KILL_FRONT_END))
         chosen = random.Random(self.seed).choices(list(_WAYS), list(_WAYS.values()), k=self.calls)
-        async with self.gateway.desk() as desk:
+        async with self.gateway.desk() as desk, AsyncExitStack() as stack:
             path = desk.path
+            self.apis = [await stack.enter_async_context(self.gateway.api(each)) for each in self.gateway.front_ends]
             async with asyncio.TaskGroup() as storming:
                 storming.create_task(strikes.some(self.faults))
                 for number, way in enumerate(chosen):
@@ -79,7 +85,7 @@ class MeteringStorm:
 
     async def _call(self, path: str, number: int, way: str) -> None:
         name = f"{way.replace(' ', '-')}.{number}"
-        client = InsistentClient(self.gateway, random.Random(f"{self.seed} {name}"))
+        client = InsistentClient(self.gateway, random.Random(f"{self.seed} {name}"), shared=self.apis)
         async with self.room:
             await asyncio.sleep(client.random.uniform(0, 2.0 * self.faults * _CONCURRENT / self.calls))
             match way:
@@ -102,9 +108,8 @@ class MeteringStorm:
 
     async def _once(self, client: InsistentClient, path: str, name: str, action: str, params: Any) -> None:
         """One request without a key, which nobody repeats."""
-        front_end = client.random.choice(self.gateway.front_ends)
         try:
-            async with asyncio.timeout(20), self.gateway.api(front_end) as api:
+            async with asyncio.timeout(20), client.api() as api:
                 await api.post(f"{path}/execute", _body(action, params), headers={"X-Request-Id": name})
         except (aiohttp.ClientError, UnexpectedStatus, TimeoutError):
             self.report.counts["requests without an answer"] += 1
@@ -138,7 +143,7 @@ class MeteringStorm:
 
     async def _judge(self, strikes: Strikes) -> None:
         client = InsistentClient(self.gateway, random.Random(self.seed))
-        lines = [json.loads(line) for line in (await client.insist(_export)).splitlines()]
+        lines = [json.loads(line) for line in (await client.insist(_export, timeout=_EXPORTED)).splitlines()]
         ends = ended_calls([line for line in lines if "effect" in line])
         async with Database.open(self.gateway.stores.postgres.url, size=1) as database:
             await Metering(database).publish(datetime.now(UTC) + timedelta(days=3))

@@ -23,7 +23,7 @@ from tests.harness.waiting import eventually
 
 SCREENS = ("", "/connectors", "/playground?operation=support-desk.tickets.create", "/jobs", "/schedules", "/webhooks",
            "/search", "/audit", "/people", "/groups?change=support", "/sessions", "/issuers", "/scim", "/policies",
-           "/budgets?change=support-agent", "/grants", "/settings", "/health")  # fmt: skip
+           "/budgets?change=support-agent", "/approvals/notice", "/grants", "/settings", "/health")  # fmt: skip
 PAGES = (
     "connector",
     "failed job",

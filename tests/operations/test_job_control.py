@@ -20,8 +20,11 @@ from gateway.jobs.wakeup import Wakeup
 from gateway.operations.job_control import JobControl
 from tests.connectors.consent.conftest import KEY, World, catalog, opening, server, world  # noqa: F401 - fixtures
 
-#: members in which a retry differs: its own id and data key, the call that asks for it, and that a caller waits for it
-OWN = {"id", "client_id", "session", "request_id", "is_background", "wrapped_key", "traceparent"}
+#: members in which a retry differs: its own id and data key, the call that asks for it, that a caller waits for it, and
+#: that it is counted when it starts
+OWN = {
+    "id", "client_id", "session", "surface", "request_id", "is_background", "is_counted", "wrapped_key", "traceparent",
+}  # fmt: skip
 #: members of the first job that its row has, and no look-up reads
 UNREAD = {"token_hash", "is_answer"}
 #: members of a new job that are read again
@@ -64,16 +67,15 @@ async def test_a_retry_has_every_member_of_the_job_but_its_own(control: JobContr
         callback=UUID(int=2),
         find_by="a list",
         target="42",
-        is_counted=False,
         traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
     )
     job = (await control.jobs.accept(new)).job
     await world.sql("UPDATE jobs SET status = 'failed', finished_at = now() WHERE id = $1", job.id)
     failed = await control.jobs.get(job.organization_id, job.id)
 
-    again = await control.retry(world.caller, failed, confirm=False, request_id="r-2")
+    again = await control.retry(world.caller, failed, Surface.CONSOLE, confirm=False, request_id="r-2")
 
     stored = await control.jobs.get_stored(again.organization_id, again.id)
     assert {name for name in SHARED if getattr(stored, name) != getattr(job, name)} == OWN
     assert set(NewJob.__struct_fields__) - set(SHARED) == UNREAD
-    assert [name for name in SHARED if getattr(job, name) == DEFAULTS.get(name)] == ["task", "is_inline"]
+    assert [name for name in SHARED if getattr(job, name) == DEFAULTS.get(name)] == ["task", "is_inline", "is_counted"]

@@ -252,6 +252,20 @@ async def test_params_that_a_name_makes_invalid_fail_the_notice_and_nothing_else
     assert (job["status"], notice["status"], notice["error"]["code"]) == ("waiting", "failed", "invalid_params")
 
 
+async def test_a_notice_is_sent_again_only_by_the_client_that_set_it(chat: Chat, sql):
+    await chat.set()
+    await chat.bench.asked()
+    [job] = await chat.jobs()
+    await sql("UPDATE jobs SET status = 'failed', finished_at = now() WHERE id = $1", job["id"])
+
+    refused = await chat.bench.agent.post(f"/api/v1/jobs/{job['id']}/retry")
+    again = await chat.bench.admin.post(f"/api/v1/jobs/{job['id']}/retry")
+    await run_jobs(chat.bench.front)
+
+    assert refused.document(403)["code"] == "insufficient_scope"
+    assert (await chat.bench.job(again.document(202)["job"]))["status"] == "succeeded"
+
+
 async def test_it_is_set_shown_and_deleted_on_the_command_line(chat: Chat, front: FrontEnd, tmp_path):
     client_id, secret = await front.client(chat.bench.organization_id)
     environment = {

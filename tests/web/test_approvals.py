@@ -313,6 +313,24 @@ async def test_as_many_approve_as_the_policy_demands(bench: Bench):
     assert (await bench.job(job))["status"] == "waiting"
 
 
+async def test_who_approves_gives_the_reason_that_the_policy_demands(bench: Bench):
+    await put(bench.admin, f'{READ} @approval("Writes.") @reason("Which customer agreed?") {WRITES}')
+    job, approval = await bench.asked()
+
+    refused = [await bench.decide(approval), await bench.decide(approval, reason="  ")]
+    async with signed_in(bench.front, *await bench.front.client(bench.organization_id, APPROVER)) as browser:
+        page = (await browser.get(f"/console/approvals/{approval['id']}")).body.decode()
+    approved = (await bench.decide(approval, reason="Ada of Acme.")).document()
+    other, denied = await bench.asked({"ticket_id": 2, "ticket": {"status": "solved"}})
+    await bench.decide(denied, "deny")
+
+    assert approval["questions"] == ["Which customer agreed?"]
+    assert [each.document(422)["errors"][0]["field"] for each in refused] == ["reason", "reason"]
+    assert "Which customer agreed?" in page
+    assert approved["decisions"][0]["reason"] == "Ada of Acme."
+    assert ((await bench.ended(job))["status"], (await bench.job(other))["status"]) == ("succeeded", "canceled")
+
+
 async def test_two_words_at_once_decide_once(bench: Bench):
     job, approval = await bench.asked()
     async with bench.front.api(bench.organization_id, APPROVER) as other:

@@ -182,6 +182,35 @@ async def test_an_export_counts_once_and_its_records_page_by_page(front: FrontEn
     assert (await spent(api))["records"] == total["progress"]
 
 
+async def test_a_retry_counts_as_any_call(front: FrontEnd, api: Api, counted: ConnectorApi):
+    job = await counted.submit("tickets", "update", {"ticket_id": 10**12, "ticket": {"status": "solved"}})
+    await run_jobs(front)
+    before = await spent(api)
+
+    again = (await api.post(f"/api/v1/jobs/{job['id']}/retry")).document(202)["job"]
+    await run_jobs(front)
+    first = await spent(api)
+    await put(api, "main", per="month", calls=first["calls"])
+    last = (await api.post(f"/api/v1/jobs/{again['id']}/retry")).document(202)["job"]
+    await run_jobs(front)
+
+    assert (first["calls"], first["writes"]) == (before["calls"] + 1, before["writes"] + 1)
+    ended = (await api.get(f"/api/v1/jobs/{last['id']}")).document()
+    assert (ended["status"], ended["error"]["code"]) == ("failed", "budget_spent")
+
+
+@pytest.mark.parametrize("output", [None, {"file": "ndjson"}], ids=["a call", "an export"])
+async def test_a_run_of_a_schedule_counts_once(front: FrontEnd, api: Api, counted: ConnectorApi, output):
+    body = {"name": "s", "connector_id": counted.record["id"], "entity": "tickets", "action": "list", "cron": "@daily"}
+    members = {"params": {"per_page": 2}} if output is None else {"output": output}
+    schedule = (await api.post("/api/v1/schedules", {**body, **members})).document(201)
+
+    await api.post(f"/api/v1/schedules/{schedule['id']}/run")
+    await run_jobs(front)
+
+    assert (await spent(api))["calls"] == 1
+
+
 async def test_a_line_for_which_too_little_is_left_fails_and_sends_nothing(front: FrontEnd, api: Api):
     desk = await api.connector()
     await put(api, per="day", writes=1)

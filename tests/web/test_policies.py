@@ -372,11 +372,13 @@ async def test_searches_and_lists_of_tools_leave_out_what_is_never_allowed(offic
 
     found = [(await api.get(search)).document()["data"] for api in (office.agent, office.admin)]
     listed = (await office.agent.get("/api/v1/tools?format=mcp&kind=support-desk")).document()["operations"]
+    page = (await office.browser.get("/console/playground?query=update+a+ticket")).body.decode()
 
     updating = [{each["operation"] for each in data} & {"support-desk.tickets.update"} for data in found]
     assert updating == [set(), {"support-desk.tickets.update"}]
     assert "support-desk.tickets.list" in listed.values()
     assert "support-desk.tickets.update" not in listed.values()
+    assert "operation=support-desk.tickets.update" not in page
 
 
 async def test_the_console_asks_too(office: Office):
@@ -477,6 +479,24 @@ async def test_events_have_records_only_for_clients_that_may_search_them(office:
     after = await reading.records_redaction(*ids, "tickets")
 
     assert (before, after) == ((), None)
+
+
+async def test_a_retry_is_a_call_of_its_surface(office: Office):
+    """What only schedules may do cannot be done by a retry of a schedule's job."""
+    agent = f'principal == Client::"{office.agent_id}"'
+    await office.forbid(f'permit({agent}, action, resource) when {{ context.surface == "schedule" }};')
+    body = {"name": "s", "connector_id": office.desk.record["id"], "entity": "tickets", "cron": "@daily"}
+    missing = {"ticket_id": 10**12, "ticket": {"status": "solved"}}
+    schedule = await office.agent.post("/api/v1/schedules", {**body, "action": "update", "params": missing})
+    job = (await office.agent.post(f"/api/v1/schedules/{schedule.document(201)['id']}/run")).document(202)["job"]
+    await run_jobs(office.front)
+    first = (await office.agent.get(f"/api/v1/jobs/{job['id']}")).document()
+
+    again = (await office.agent.post(f"/api/v1/jobs/{job['id']}/retry")).document(202)["job"]
+    await run_jobs(office.front)
+
+    second = (await office.agent.get(f"/api/v1/jobs/{again['id']}")).document()
+    assert (first["error"]["code"], second["error"]["code"]) == ("upstream_not_found", "denied_by_policy")
 
 
 async def run_jobs(front: FrontEnd, *, is_background: bool = False) -> None:

@@ -233,6 +233,7 @@ def _allowed(permits: Sequence[PolicyStatement], lifted: Sequence[PolicyStatemen
             reason=each.approval or "",
             approvers=each.annotations.get("approvers"),
             expires=each.annotations.get("expires"),
+            question=each.annotations.get("reason"),
         )
         for each in asking
     )

@@ -14,7 +14,7 @@ from gateway.kinds.suggestions import nearest
 
 #: annotations that a statement may have
 _APPROVALS = ("approval", "requireApproval")
-_OF_APPROVALS = ("approvers", "expires")
+_OF_APPROVALS = ("approvers", "expires", "reason")
 ANNOTATIONS = ("id", "advice", *_APPROVALS, *_OF_APPROVALS, "redact")
 #: maximum characters of a policy, of the text of an annotation, and maximum statements of a policy
 MAX_TEXT, _MAX_ANNOTATION, MAX_STATEMENTS = 64 << 10, 500, 200

@@ -133,6 +133,8 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     approvers: str | None = None
     #: the lifetime of the request for approval: the text of `@expires`
     expires: str | None = None
+    #: what the reason of everybody who approves must answer: the text of `@reason`; None if no reason is demanded
+    question: str | None = None
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,6 +7,8 @@ from typing import Any
 _STEP = re.compile(r"\*|[^\s.,*]+")
 #: a word of a text, and the parts of one
 _WORD, _PART = re.compile(r"\w+(?:-\w+)*"), re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+")
+#: a character of a text that is JSON itself, such as a filter
+_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
 #: maximum parts of a word that are looked at, and characters of a text whose words are
 _MAX_PARTS, _MAX_WORDS = 12, 10_000
 #: maximum paths of an annotation, and steps of a path
@@ -54,6 +56,7 @@ def first_telling(redacted: Collection[str], params: Mapping[str, Any]) -> str |
 
 def _tells(names: Collection[str], text: str) -> bool:
     """Whether a text has one of these names; a long text also if the name is only a part of a word."""
+    text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
     plain = text.lower().replace("_", "").replace("-", "")
     named = {name for name in names if name in plain}
     return bool(named) and (len(text) > _MAX_WORDS or bool(named & _names_in(text)))

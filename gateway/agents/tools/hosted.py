@@ -189,7 +189,7 @@ class HostedJobs:
 
     async def retry(self, caller: HostedCaller, job: JobSummary, *, confirm: bool) -> JobSummary:
         return await self._services.operations.job_control.retry(
-            caller.caller, job, confirm=confirm, request_id=caller.request_id
+            caller.caller, job, Surface.MCP, confirm=confirm, request_id=caller.request_id
         )
 
     async def answer(self, caller: HostedCaller, job: JobSummary) -> OperationResult:

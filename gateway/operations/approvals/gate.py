@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from gateway.access.policy.model import Approval
 from gateway.connectors.resolver import ResolvedConnector
 from gateway.contract.approvals import ApprovalStatus
@@ -21,10 +23,11 @@ from gateway.operations.approvals.model import (
     RecordChange,
     changes_in,
     lifetime,
+    ranges_of,
     rules_of,
 )
 from gateway.operations.approvals.notices import ApprovalNotices
-from gateway.operations.approvals.store import ApprovalStore
+from gateway.operations.approvals.store import ApprovalRow, ApprovalStore
 from gateway.upstream.prepared import PreparedCall, prepare
 
 CHANGED = "what was approved is no longer what would be done; send the call again"
@@ -44,10 +47,27 @@ class ApprovalGate:
         if job.approval is not None and job.approval["status"] == ApprovalStatus.SUPERSEDED:
             raise ApprovalChanged(CHANGED)
 
-    async def is_released(self, job: StoredJob) -> bool:
-        """Whether an earlier attempt of the job went on with its approval: what it began is finished."""
-        found = await self.store.latest(job) if job.attempt > 1 else None
-        return found is not None and found.status is ApprovalStatus.APPROVED and found.released_at is not None
+    async def released(self, job: StoredJob) -> ApprovalRow | None:
+        """The approval with which an earlier attempt of the job went on: what it began is finished."""
+        found = await self.store.latest(job) if job.approval is not None else None
+        is_released = found is not None and found.status is ApprovalStatus.APPROVED and found.released_at is not None
+        return found if is_released else None
+
+    async def resume(
+        self,
+        job: StoredJob,
+        resolved: ResolvedConnector,
+        calls: AsyncIterator[PreparedCall],
+        approval: ApprovalRow,
+    ) -> None:
+        """Raise ApprovalChanged if a job that went on with an approval would send something else now.
+
+        It may have waited for the application since, and somebody may have replaced the connector's credentials. The
+        records are not compared: an earlier attempt may have changed them.
+        """
+        if not approval.sends(await _proposal(resolved, calls, reads_changes=False)):
+            await self.store.supersede(approval, job)
+            raise ApprovalChanged(CHANGED)
 
     async def require(
         self,
@@ -55,8 +75,9 @@ class ApprovalGate:
         resolved: ResolvedConnector,
         calls: AsyncIterator[PreparedCall],
         approvals: Sequence[Approval],
+        asked: Iterable[int] = (),
     ) -> None:
-        """Let the job go on if exactly these calls are approved.
+        """Let the job go on if exactly these calls are approved; of a batch they have the indexes `asked`.
 
         Raises JobWaits after it has requested the approval, and ApprovalChanged if something else was approved.
         """
@@ -64,14 +85,15 @@ class ApprovalGate:
         found = await self.store.latest(job)
         if found is None:
             seconds = lifetime(approvals, self.seconds)
+            proposal = replace(proposal, asked=ranges_of(asked))
             notice = await self.store.request(job, proposal, rules, seconds, self.notices.begin_within)
             if notice is not None:
                 await self.notices.announce(notice)
             raise JobWaits
         is_same = found.status is ApprovalStatus.APPROVED and found.is_for(proposal, rules)
-        if is_same and await self.store.release(found):
+        if is_same and await self.store.release(found, job):
             return
-        await self.store.supersede(found)
+        await self.store.supersede(found, job)
         raise ApprovalChanged(CHANGED)
 
 
@@ -80,7 +102,9 @@ def is_approved(job: JobSummary) -> bool:
     return job.approval is not None and job.approval["status"] == ApprovalStatus.APPROVED
 
 
-async def _proposal(resolved: ResolvedConnector, calls: AsyncIterator[PreparedCall]) -> Proposal:
+async def _proposal(
+    resolved: ResolvedConnector, calls: AsyncIterator[PreparedCall], *, reads_changes: bool = True
+) -> Proposal:
     """What the calls would send and change."""
     record, shown, changes = resolved.record, list[dict[str, Any]](), list[RecordChange]()
     digest = Digest(record.id, record.account_id)
@@ -89,7 +113,7 @@ async def _proposal(resolved: ResolvedConnector, calls: AsyncIterator[PreparedCa
             await in_turn(partial(digest.add, request))
             if len(shown) < MAX_SHOWN:
                 shown.append(request)
-                changes += await _changes(resolved, call)
+                changes += await _changes(resolved, call) if reads_changes else []
     return Proposal(
         digest=digest.value, account_id=record.account_id, items=digest.items, requests=shown, changes=changes
     )

@@ -35,6 +35,8 @@ class ApprovalRule(Struct, frozen=True, kw_only=True):
     approver_type: str | None = None
     approver: str | None = None
     count: int = 1
+    #: what the reason of everybody who approves must answer; None if no reason is demanded
+    question: str | None = None
 
 
 class ApproverWord(Struct, frozen=True, kw_only=True):
@@ -63,6 +65,8 @@ class Proposal(Struct, frozen=True, kw_only=True):
     items: int
     requests: Sequence[Mapping[str, Any]]
     changes: Sequence[RecordChange] = ()
+    #: of a batch: the operations that need the approval, as ranges of indexes
+    asked: Sequence[tuple[int, int]] = ()
 
 
 class Asked(Struct, frozen=True, kw_only=True):
@@ -86,13 +90,35 @@ class StoredApproval(Struct, frozen=True, kw_only=True):
     digest: str
     account_id: UUID
     changes: Sequence[RecordChange]
+    #: of a batch: the operations that need the approval, as ranges of indexes
+    asked: Sequence[tuple[int, int]]
     expires_at: datetime
     released_at: datetime | None
 
+    @property
+    def indexes(self) -> set[int]:
+        """Of a batch: the indexes of the operations that need the approval."""
+        return {index for first, end in self.asked for index in range(first, end)}
+
+    def sends(self, proposal: Proposal) -> bool:
+        """Whether what was approved is what would be sent now, by the same account."""
+        return (self.digest, self.account_id) == (proposal.digest, proposal.account_id)
+
     def is_for(self, proposal: Proposal, rules: Sequence[ApprovalRule]) -> bool:
         """Whether what was approved is what would be done now, and the same approvals are demanded."""
-        same = (self.digest, self.account_id) == (proposal.digest, proposal.account_id)
-        return same and list(self.changes) == list(proposal.changes) and set(self.rules) == set(rules)
+        is_same = self.sends(proposal) and list(self.changes) == list(proposal.changes)
+        return is_same and set(self.rules) == set(rules)
+
+
+def ranges_of(indexes: Iterable[int]) -> list[tuple[int, int]]:
+    """Ascending indexes as ranges `(first, end)`."""
+    ranges: list[tuple[int, int]] = []
+    for index in indexes:
+        if ranges and ranges[-1][1] == index:
+            ranges[-1] = (ranges[-1][0], index + 1)
+        else:
+            ranges.append((index, index + 1))
+    return ranges
 
 
 class Digest:
@@ -137,10 +163,11 @@ def rules_of(approvals: Iterable[Approval]) -> tuple[ApprovalRule, ...]:
 def _rule(approval: Approval) -> ApprovalRule:
     found = None if approval.approvers is None else _APPROVERS.fullmatch(approval.approvers.strip())
     if found is None:
-        return ApprovalRule(policy=approval.policy, reason=approval.reason)
+        return ApprovalRule(policy=approval.policy, reason=approval.reason, question=approval.question)
     return ApprovalRule(
         policy=approval.policy,
         reason=approval.reason,
+        question=approval.question,
         approver_type=found[1],
         approver=found[2],
         count=int(found[3] or 1),
@@ -165,6 +192,11 @@ def _counts(rule: ApprovalRule, approver: ApproverWord) -> bool:
         case "Group":
             return rule.approver in approver.groups
     return rule.approver == str(approver.client_id)
+
+
+def questions_of(rules: Sequence[ApprovalRule]) -> tuple[str, ...]:
+    """What the reason of everybody who approves must answer, each question once."""
+    return tuple(dict.fromkeys(rule.question for rule in rules if rule.question is not None))
 
 
 def may_count(rules: Sequence[ApprovalRule], approver: ApproverWord) -> bool:

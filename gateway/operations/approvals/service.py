@@ -25,14 +25,16 @@ from gateway.errors import (
     ApprovalExpired,
     ApproverIsRequester,
     Conflict,
+    FieldError,
     InsufficientScope,
+    InvalidParams,
     NotFound,
 )
 from gateway.jobs.model import approval_url
 from gateway.jobs.wakeup import Wakeup
 from gateway.operations.approvals.changes import ChangeReading
 from gateway.operations.approvals.gate import CHANGED
-from gateway.operations.approvals.model import ApproverWord, is_complete, may_count
+from gateway.operations.approvals.model import ApproverWord, is_complete, may_count, questions_of
 from gateway.operations.approvals.store import ApprovalRow, ApprovalStore, DecisionRow
 
 #: how jobs end whose approval was not given
@@ -88,7 +90,8 @@ class Approvals:
     ) -> ApprovalView:
         """Approve or deny exactly what has this digest; the same word again changes nothing.
 
-        Raises ApproverIsRequester, ApprovalChanged, ApprovalExpired, and Conflict for what was decided otherwise.
+        Raises ApproverIsRequester, ApprovalChanged, ApprovalExpired, InvalidParams for a reason that is missing, and
+        Conflict for what was decided otherwise.
         """
         what = "approval.approve" if decision is ApprovalStatus.APPROVED else "approval.deny"
         with self.audit.record(what, caller, target=str(approval_id)) as entry:
@@ -107,6 +110,11 @@ class Approvals:
             )
             if not may_count(approval.rules, word):
                 raise InsufficientScope("the policy names others who may decide about this call")
+            questions = questions_of(approval.rules)
+            if questions and decision is ApprovalStatus.APPROVED and not (reason or "").strip():
+                raise InvalidParams(
+                    faults=[FieldError("/reason", "reason", "required", f"reason: answer {' '.join(questions)}")]
+                )
             await self._decided(approval, word, decision, reason)
             return await self._view(caller, await self._seen(caller, approval_id))
 
@@ -146,6 +154,7 @@ class Approvals:
             requests=[ApprovalRequestView(**each) for each in approval.requests],
             changes=[ApprovalChangeView(each.record, each.member, each.old, each.new) for each in changes],
             redacted=tuple(redacted),
+            questions=questions_of(approval.rules),
         )
 
     def _summary(self, approval: ApprovalRow, decisions: Sequence[DecisionRow]) -> ApprovalSummaryView:

@@ -53,12 +53,29 @@ _INSERT = """
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, now() + make_interval(secs => $13))
     RETURNING expires_at
 """
-# The job goes on once: afterwards another attempt of it finds the approval released.
-_RELEASE = """
-    UPDATE approvals SET released_at = now()
-    WHERE id = $1 AND status = 'approved' AND released_at IS NULL RETURNING id
+# Under the job's lease, so that a worker that was frozen and marked lost gives up no approval of a job that another one
+# runs now. The approval is locked before its job, as where people decide.
+_HELD = """
+    asked AS (SELECT id, job_id FROM approvals WHERE id = $1 FOR NO KEY UPDATE), held AS (
+        SELECT jobs.id FROM jobs JOIN asked ON jobs.id = asked.job_id
+        WHERE jobs.fence = $2 AND jobs.status = 'running' FOR NO KEY UPDATE OF jobs
+    )
 """
-_SUPERSEDE = "UPDATE approvals SET status = 'superseded' WHERE id = $1 AND status IN ('pending', 'approved')"
+# The job goes on once: afterwards another attempt of it finds the approval released.
+_RELEASE = f"""
+    WITH {_HELD}, released AS (
+        UPDATE approvals SET released_at = now() FROM held
+        WHERE approvals.id = $1 AND approvals.status = 'approved' AND released_at IS NULL RETURNING approvals.id
+    )
+    SELECT EXISTS (SELECT FROM released) FROM held
+"""
+_SUPERSEDE = f"""
+    WITH {_HELD}, superseded AS (
+        UPDATE approvals SET status = 'superseded' FROM held
+        WHERE approvals.id = $1 AND approvals.status IN ('pending', 'approved') RETURNING approvals.id
+    )
+    SELECT EXISTS (SELECT FROM superseded) FROM held
+"""
 _LOCK = "SELECT status, expires_at <= now() AS is_late FROM approvals WHERE id = $1 FOR UPDATE"
 _DECIDE = """
     INSERT INTO approval_decisions (approval_id, organization_id, client_id, groups, decision, reason)
@@ -135,6 +152,7 @@ class _Document(msgspec.Struct):
 
     requests: list[dict[str, Any]]
     changes: list[RecordChange]
+    asked: list[tuple[int, int]] = []
 
 
 class ApprovalStore:
@@ -156,7 +174,8 @@ class ApprovalStore:
     ) -> StoredJob | None:
         """Let the job wait for its approval; returns the job of the notice, if there is one. Raises LostLease."""
         approval_id = uuid4()
-        document = _Document([dict(each) for each in proposal.requests], list(proposal.changes))
+        requests = [dict(each) for each in proposal.requests]
+        document = _Document(requests, list(proposal.changes), list(proposal.asked))
         reason = "; ".join(dict.fromkeys(rule.reason for rule in rules))
         async with self._database.system() as connection, connection.transaction():
             if await connection.fetchval(_WAIT, job.id, job.fence, "waits for an approval") is None:
@@ -186,15 +205,20 @@ class ApprovalStore:
             row = await connection.fetchrow(_LATEST, job.organization_id, job.id)
         return None if row is None else self._row(row)
 
-    async def release(self, approval: StoredApproval) -> bool:
-        """Let the job go on; false if it was superseded meanwhile."""
-        async with self._database.tenant(approval.organization_id) as connection:
-            return await connection.fetchval(_RELEASE, approval.id) is not None
+    async def release(self, approval: StoredApproval, job: StoredJob) -> bool:
+        """Let the job go on; false if the approval was superseded meanwhile. Raises LostLease."""
+        return await self._under_lease(_RELEASE, approval, job)
 
-    async def supersede(self, approval: StoredApproval) -> None:
-        """What was approved is no longer what would be done."""
+    async def supersede(self, approval: StoredApproval, job: StoredJob) -> None:
+        """What was approved is no longer what would be done; raises LostLease."""
+        await self._under_lease(_SUPERSEDE, approval, job)
+
+    async def _under_lease(self, statement: str, approval: StoredApproval, job: StoredJob) -> bool:
         async with self._database.tenant(approval.organization_id) as connection:
-            await connection.execute(_SUPERSEDE, approval.id)
+            is_done = await connection.fetchval(statement, approval.id, job.fence)
+        if is_done is None:
+            raise LostLease
+        return bool(is_done)
 
     async def get(self, organization_id: UUID, approval_id: UUID) -> ApprovalRow:
         """The approval; raises NotFound."""
@@ -278,11 +302,13 @@ class ApprovalStore:
         if row["document"] is not None:
             key = JobKey(row["organization_id"], row["job_id"], row["key_id"], row["wrapped_key"])
             document = msgspec.json.decode(self._sealing.open(key, _FIELD, row["document"]), type=_Document)
-        names = set(ApprovalRow.__struct_fields__) - {"rules", "changes", "requests", "status", "session"}
+        opened = {"rules", "changes", "requests", "asked", "status", "session"}
+        names = set(ApprovalRow.__struct_fields__) - opened
         return ApprovalRow(
             rules=msgspec.json.decode(row["rules"], type=list[ApprovalRule]),
             changes=document.changes,
             requests=document.requests,
+            asked=document.asked,
             status=ApprovalStatus(row["status"]),
             session=None if row["session"] is None else msgspec.json.decode(row["session"], type=PersonSession),
             **{name: row[name] for name in names},

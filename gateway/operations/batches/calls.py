@@ -1,7 +1,7 @@
 """Prepares the calls of a batch for the current connector, groups them for bulk requests, and runs them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Container, Sequence
 from contextlib import suppress
 from uuid import UUID, uuid5
 
@@ -89,8 +89,14 @@ class BatchCalls:
         if self._options.steps or not await self._permission.is_needed(self._job):
             return
         resolved, approvals = await self._resolved(), dict[Approval, None]()
+        approval = await self._gate.released(self._job)
+        if approval is not None:
+            # What is asked about may be more by now, because policies or what the client has called changed.
+            self._approved = approval.indexes
+            await self._gate.resume(self._job, resolved, self._calls_among(operations, self._approved), approval)
+            return
         asking: list[PreparedCall] = []
-        asked: set[int] = set()
+        asked: list[int] = []
         async for index, operation in operations:
             await asyncio.sleep(0)  # thousands of decisions follow each other
             with suppress(GatewayError):  # such an operation ends with its error when it runs
@@ -101,10 +107,19 @@ class BatchCalls:
                 if decision.verdict is Verdict.APPROVE:
                     approvals.update(dict.fromkeys(decision.approvals))
                     asking.append(call)
-                    asked.add(index)
-        if asking and not await self._gate.is_released(self._job):
-            await self._gate.require(self._job, resolved, each_of(asking), list(approvals))
-        self._approved = asked
+                    asked.append(index)
+        if asking:
+            await self._gate.require(self._job, resolved, each_of(asking), list(approvals), asked)
+        self._approved = set(asked)
+
+    async def _calls_among(
+        self, operations: AsyncIterator[Numbered], indexes: Container[int]
+    ) -> AsyncIterator[PreparedCall]:
+        """The calls of the operations with these indexes that can be prepared."""
+        async for index, operation in operations:
+            if index in indexes:
+                with suppress(GatewayError):
+                    yield await self._prepared(operation)
 
     async def _prepared(self, operation: StoredOperation) -> PreparedCall:
         kind = (await self._resolved()).connector.kind

@@ -30,7 +30,7 @@ from gateway.operations.exports.model import ExportParams
 from gateway.operations.exports.pages import ListPages, RecordPages, SearchPages
 from gateway.operations.exports.run import ExportRun
 from gateway.operations.permission import Acting, Permission, require_visible
-from gateway.operations.spending import Spending
+from gateway.operations.spending import Spending, Taken
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult
@@ -124,11 +124,11 @@ class Exports:
         self.gate.require_valid(job)
         decision = await self._permit(job, resolved, job, params.params)
         await run_context.decided(decision.policies)
-        if decision.verdict is Verdict.APPROVE and not await self.gate.is_released(job):
-            call = PreparedCall.of(resolved.connector.kind.operation(job.entity or "", job.action or ""), params.params)
-            await self.gate.require(job, resolved, each_of([call]), decision.approvals)
+        is_released = decision.verdict is Verdict.APPROVE and await self._is_released(
+            job, resolved, params.params, decision
+        )
         pages = await self._pages(job, params.params)
-        taken = self.spending.untaken(job, resolved.record, f"{job.entity}.{job.action}", params.params)
+        taken = await self._taken(job, resolved.record, params.params, is_released=is_released)
         run = ExportRun(
             pages=pages,
             jobs=self.jobs,
@@ -140,6 +140,27 @@ class Exports:
             redact=decision.redact,
         )
         return await run.run()
+
+    async def _is_released(
+        self, job: StoredJob, resolved: ResolvedConnector, params: Mapping[str, Any], decision: Decision
+    ) -> bool:
+        """Whether the export goes on by an approval, in this attempt for the first time; raises JobWaits."""
+        call = PreparedCall.of(resolved.connector.kind.operation(job.entity or "", job.action or ""), params)
+        approval = await self.gate.released(job)
+        if approval is not None:
+            await self.gate.resume(job, resolved, each_of([call]), approval)
+            return False
+        await self.gate.require(job, resolved, each_of([call]), decision.approvals)
+        return True
+
+    async def _taken(
+        self, job: StoredJob, record: ConnectorRecord, params: Mapping[str, Any], *, is_released: bool
+    ) -> Taken:
+        """Take the export of a schedule or a retry, which was not taken when it was accepted."""
+        what = f"{job.entity}.{job.action}"
+        if not job.is_counted and (is_released or job.attempt == 1):
+            return await self.spending.take_named(job, record, what, params)
+        return self.spending.untaken(job, record, what, params)
 
     async def _pages(self, job: StoredJob, params: Mapping[str, Any]) -> RecordPages:
         assert job.connector_id is not None

@@ -48,7 +48,7 @@ def new_job(schedule: Schedule, kind: Kind) -> NewJob:
             surface=Surface.SCHEDULE,
             file=definition.output.file,
         )
-        return new_export(kind, call, schedule.organization_id, schedule.workspace_name)
+        return replace(new_export(kind, call, schedule.organization_id, schedule.workspace_name), is_counted=False)
     if definition.action == SEARCH_ACTION:
         message = f'a scheduled {SEARCH_ACTION} needs output, such as {{"file": "ndjson"}}'
         raise InvalidParams(faults=[FieldError("/output", "output", "required", message)])

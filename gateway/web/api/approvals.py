@@ -103,7 +103,8 @@ async def get_approval(request: web.Request) -> ApprovalView:
 
 async def approve_call(request: web.Request) -> ApprovalView:
     """Approves exactly what has this digest. When enough people have approved, the job goes on by itself: it compares
-    requests, account and records again before the first byte is sent. The same word again changes nothing.
+    requests, account and records again before the first byte is sent. The same word again changes nothing. If the
+    approval has `questions`, the reason must answer them.
     """
     return await _decided(request, ApprovalStatus.APPROVED)
 

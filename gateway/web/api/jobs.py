@@ -253,10 +253,10 @@ async def retry_job(request: web.Request) -> web.Response:
     caller, services = request[CALLER], request.app[SERVICES]
     confirm = (await read_body(request, RetryBody)).confirm if request.can_read_body else False
     job = await services.jobs.access.get(caller, path_id(request, "job_id"))
-    return accepted_response(
-        request,
-        await services.operations.job_control.retry(caller, job, confirm=confirm, request_id=request[REQUEST_ID]),
+    again = await services.operations.job_control.retry(
+        caller, job, Surface.HTTP, confirm=confirm, request_id=request[REQUEST_ID]
     )
+    return accepted_response(request, again)
 
 
 async def job_result(request: web.Request) -> web.StreamResponse:

@@ -135,7 +135,7 @@ async def put_policy(request: web.Request) -> web.Response:
     `If-Match` only the named version is replaced.
 
     A permit or forbid may have the annotations `@id` (unique in the organization), `@advice`, `@approval` (or
-    `@requireApproval`) with `@approvers` and `@expires`. A call that needs an approval waits as a
+    `@requireApproval`) with `@approvers`, `@expires` and `@reason`. A call that needs an approval waits as a
     job. `would_have` says what would have happened to the calls of the last day.
     """
     body = await read_body(request, PutPolicy)

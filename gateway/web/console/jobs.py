@@ -102,7 +102,7 @@ async def retry_job(request: web.Request) -> web.Response:
     fields, job = await read_console_form(request), await _job(request)
     is_confirmed = is_safe_to_retry(job) or fields.get("confirm") == "yes"
     again = await request.app[SERVICES].operations.job_control.retry(
-        request[CALLER], job, confirm=is_confirmed, request_id=request[REQUEST_ID]
+        request[CALLER], job, Surface.CONSOLE, confirm=is_confirmed, request_id=request[REQUEST_ID]
     )
     return see_other(f"{_PAGE}/{again.id}")
 
@@ -114,7 +114,7 @@ async def retry_jobs(request: web.Request) -> web.Response:
     for job_id in filter(None, map(id_of, chosen_in(fields, "job:"))):
         job = await services.jobs.access.get(caller, job_id)
         await services.operations.job_control.retry(
-            caller, job, confirm=is_safe_to_retry(job), request_id=request[REQUEST_ID]
+            caller, job, Surface.CONSOLE, confirm=is_safe_to_retry(job), request_id=request[REQUEST_ID]
         )
     return see_other(_PAGE)
 

@@ -39,12 +39,13 @@ async def show_playground(request: web.Request) -> web.Response:
     record = next((each for each in records if id_of(each.id) == chosen_id), None)
     entry = entry_of(services.catalog, request.query["operation"]) if request.query.get("operation") else None
     found = (await request.app[INDEX]()).search(query, limit=_LIMIT, connected={record.kind for record in records})
+    matches = [match.entry for match in found.data or found.closest]
     return console_page(
         request,
         "playground.html",
         active="playground",
         query=query,
-        matches=[_summary(match.entry) for match in found.data or found.closest],
+        matches=[_summary(each) for each in await services.operations.offers.among(request[CALLER], matches)],
         message=found.message,
         **_chosen(request, entry, records, entry.example if entry else {}, record),
         applications=_applications(services.catalog, {each.kind for each in records}),

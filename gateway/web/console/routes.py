@@ -3,6 +3,7 @@
 from gateway.access.identity.model import Scope
 from gateway.web.api import jobs as api_jobs
 from gateway.web.console import (
+    approval_notice,
     approvals,
     budgets,
     connectors,
@@ -100,6 +101,15 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     _form(_JOB + "/cancel", jobs.cancel_job, "Cancel", "job.cancel"),
     _form(_JOB + "/retry", jobs.retry_job, "Run again", "job.retry"),
     _page("/console/approvals", approvals.list_approvals, "Calls that wait for an approval", Scope.APPROVE),
+    _page(approval_notice.PAGE, approval_notice.show_notice, "The notice of approvals", ADMIN),
+    _form(approval_notice.PAGE, approval_notice.put_notice, "Set the notice", "approval_notice.put", ADMIN),
+    _form(
+        approval_notice.PAGE + "/delete",
+        approval_notice.delete_notice,
+        "Send no notice any longer",
+        "approval_notice.delete",
+        ADMIN,
+    ),
     _page(_APPROVAL, approvals.show_approval, "One approval", Scope.APPROVE),
     _form(_APPROVAL, approvals.decide_approval, "Approve or deny", "approval.decide", Scope.APPROVE),
     _page("/console/schedules", schedules.list_schedules, "All schedules"),

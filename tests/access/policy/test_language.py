@@ -113,6 +113,7 @@ def test_a_selected_field_is_redacted_if_it_lies_within_a_redacted_member(paths,
         ({"email__contains": "a"}, "email__contains"),
         ({"query": "x" * 20_000 + "hisemailbox"}, "query"),
         ({"owner": {"id": 1}}, "owner"),
+        ({"filtering": '[{"field": "\\u0065mail", "operator": "CONTAIN"}]'}, "filtering"),
         ({"query": "mail of a person", "filename": "e", "emails": 1, "limit": 3, "n": None}, None),
     ],
 )

@@ -14,6 +14,7 @@ from gateway.operations.approvals.model import (
     is_complete,
     lifetime,
     may_count,
+    ranges_of,
     rules_of,
     shows,
 )
@@ -47,10 +48,30 @@ def test_the_order_of_members_changes_no_digest():
         digest_of(REQUEST, account=EVE),
         digest_of(REQUEST, connector=EVE),
         digest_of({**REQUEST, "body": {"n": 2**70, "a": "é"}}),
+        digest_of({**REQUEST, "body": {"n": 1, "a": "é", "absent": None}}),
+        digest_of({**REQUEST, "body": {"n": "1", "a": "é"}}),
     ],
 )
 def test_whatever_differs_has_another_digest(other):
     assert other != digest_of(REQUEST)
+
+
+def test_the_order_of_requests_and_of_items_is_approved_too():
+    other = {**REQUEST, "body": {"items": [1, 2]}}
+
+    assert digest_of(REQUEST, other) != digest_of(other, REQUEST)
+    assert digest_of(other) != digest_of({**REQUEST, "body": {"items": [2, 1]}})
+
+
+def test_one_number_has_one_form():
+    assert digest_of({**REQUEST, "body": 1.0}) == digest_of({**REQUEST, "body": 1})
+
+
+@pytest.mark.parametrize(
+    ("indexes", "ranges"), [([], []), ([0], [(0, 1)]), ([0, 1, 2, 5, 7, 8], [(0, 3), (5, 6), (7, 9)])]
+)
+def test_indexes_are_kept_as_ranges(indexes, ranges):
+    assert ranges_of(indexes) == ranges
 
 
 def word(client_id, *groups) -> ApproverWord:

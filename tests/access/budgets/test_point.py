@@ -1,0 +1,44 @@
+"""Budgets of several processes on a real PostgreSQL."""
+
+import asyncio
+from contextlib import AsyncExitStack
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+
+from gateway.access.budgets.model import SpendingLimit, Use
+from gateway.access.budgets.point import BudgetPoint
+from gateway.access.budgets.store import BudgetStore
+from gateway.access.identity.store import IdentityStore
+from gateway.contract.budgets import BudgetPeriod
+from gateway.errors import BudgetSpent
+from gateway.foundation.db.pool import Database
+from tests.harness.clients import new_organization
+
+FRONT_ENDS, CALLS, MOST = 10, 30, 217
+
+
+@pytest.mark.parametrize(
+    "limits", [{"calls": MOST}, {"sum_operation": "a.b.c", "sum_param": "n", "sum_at_most": Decimal(MOST)}]
+)
+async def test_ten_front_ends_spend_a_budget_exactly(database: Database, database_url: str, limits):
+    organization_id = await new_organization(IdentityStore(database))
+    budget = SpendingLimit(name="main", per=BudgetPeriod.MONTH, **limits)
+    await BudgetStore(database).put(organization_id, budget, False, uuid4())
+    use = Use(client_id=uuid4(), workspace_name="w", operation="a.b.c", params={"n": 1}, is_write=True)
+
+    async def is_taken(point: BudgetPoint) -> bool:
+        try:
+            return await point.spend(organization_id, use)
+        except BudgetSpent:
+            return False
+
+    async with AsyncExitStack() as stack:
+        databases = [await stack.enter_async_context(Database.open(database_url, size=2)) for _ in range(FRONT_ENDS)]
+        points = [BudgetPoint(BudgetStore(each)) for each in databases]
+        taken = await asyncio.gather(*(is_taken(point) for point in points for _ in range(CALLS)))
+
+    total = (await BudgetStore(database).get(organization_id, "main")).spent.total
+    assert sum(taken) == MOST
+    assert (total.calls, total.writes) == (MOST, MOST)

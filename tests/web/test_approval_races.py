@@ -1,0 +1,218 @@
+"""Races of approvals: with workers that were marked lost, with policies, credentials and cancellations, and again."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from gateway.jobs.claims import Claims
+from gateway.jobs.leases import LostLease
+from gateway.jobs.model import StoredJob
+from gateway.run.work import work_of
+from tests.jobs.conftest import SHARES
+from tests.web.test_approvals import APPROVALS, ASK, WRITES, Bench, bench  # noqa: F401 - a fixture
+from tests.web.test_policies import CREATE, READ, UPDATE, put, run_jobs
+
+LOSE = "UPDATE jobs SET status = 'queued', worker = NULL, lease_until = NULL WHERE id = $1"
+OTHER_CREDENTIALS = {"email": "other@example.com", "api_token": "other", "subdomain": "acme"}
+ASK_UPDATES = f"""{READ}
+@id("updates") @approval("Updates need a person.") permit(principal, action in Action::"idempotent", resource);
+"""
+
+
+async def claimed(bench: Bench) -> StoredJob:  # noqa: F811
+    """The only queued job, as the worker has it that is about to run it."""
+    services = bench.front.services
+    [job] = await Claims(services.database, services.jobs.sealing).claim(services.process.name, 100, SHARES)
+    return job
+
+
+async def ran(bench: Bench, job: StoredJob) -> None:  # noqa: F811
+    """The rest of the run of a worker that claimed the job."""
+    services, done = bench.front.services, asyncio.Event()
+    services.jobs.runner.start(job, work_of(services)[job.task], done.set)
+    await done.wait()
+
+
+async def submitted(bench: Bench, params: Any = UPDATE, action: str = "update") -> dict:  # noqa: F811
+    job: dict = (await bench.desk.send("tickets", action, params)).document(202)["job"]
+    return job
+
+
+async def approval_of(bench: Bench, job: dict) -> dict:  # noqa: F811
+    job = await bench.job(job)
+    approval: dict = (await bench.approver.get(f"{APPROVALS}/{job['approval']['id']}")).document()
+    return approval
+
+
+async def went_on(bench: Bench, sql, job: dict) -> None:  # noqa: F811
+    """A worker lets an approved job go on, and is lost before it sends anything."""
+    store, lost = bench.front.services.operations.approvals.store, await claimed(bench)
+    approval = await store.latest(lost)
+    assert approval is not None
+    assert await store.release(approval, lost)
+    await sql(LOSE, job["id"])
+
+
+@pytest.mark.parametrize("is_approved", [False, True])
+async def test_only_the_worker_that_holds_the_job_changes_its_approval(bench: Bench, sql, is_approved):  # noqa: F811
+    """A lost worker may be anywhere in its run, also just before it would release or give up the approval."""
+    job, store = await submitted(bench), bench.front.services.operations.approvals.store
+    lost = await claimed(bench)
+    await sql(LOSE, job["id"])
+    await run_jobs(bench.front)
+    if is_approved:
+        await bench.decide(await approval_of(bench, job))
+        lost = await claimed(bench)
+        await sql(LOSE, job["id"])
+        await claimed(bench)
+    stored = await store.latest(lost)
+    assert stored is not None
+
+    for change in (store.supersede, store.release):
+        with pytest.raises(LostLease):
+            await change(stored, lost)
+
+    approval = await approval_of(bench, job)
+    assert approval["status"] == ("approved" if is_approved else "pending")
+
+
+async def test_a_worker_that_was_lost_before_it_asked_gives_up_no_approval(bench: Bench, sql):  # noqa: F811
+    job = await submitted(bench)
+    lost = await claimed(bench)
+    await sql(LOSE, job["id"])
+    await run_jobs(bench.front)
+
+    await ran(bench, lost)
+
+    approval = await approval_of(bench, job)
+    assert ((await bench.job(job))["status"], approval["status"]) == ("waiting", "pending")
+    await bench.decide(approval)
+    assert (await bench.ended(job))["status"] == "succeeded"
+
+
+@pytest.mark.parametrize("when", ["before the other goes on", "after the other has ended"])
+async def test_a_worker_that_was_lost_with_an_approved_job_gives_up_no_approval(bench: Bench, sql, when):  # noqa: F811
+    job, approval = await bench.asked()
+    await bench.decide(approval)
+    lost = await claimed(bench)
+    await sql(LOSE, job["id"])
+    other = await claimed(bench)
+    runs = [other, lost] if when == "after the other has ended" else [lost, other]
+
+    for each in runs:
+        await ran(bench, each)
+
+    ended, approval = await bench.job(job), await approval_of(bench, job)
+    assert (ended["status"], ended["approval"]["status"], approval["status"]) == ("succeeded", "approved", "approved")
+    steps = (await bench.agent.get("/api/v1/events?types=approval.*")).document()["data"]
+    assert [each["type"] for each in steps] == ["approval.requested", "approval.approved"]
+
+
+async def test_another_worker_finishes_what_one_began_with_an_approval(bench: Bench, sql):  # noqa: F811
+    job, approval = await bench.asked()
+    await bench.decide(approval)
+    await went_on(bench, sql, job)
+
+    assert (await bench.ended(job))["status"] == "succeeded"
+
+
+async def test_credentials_that_were_replaced_after_a_job_went_on_send_nothing(bench: Bench, sql):  # noqa: F811
+    job, approval = await bench.asked()
+    await bench.decide(approval)
+    await went_on(bench, sql, job)
+    await bench.admin.call("PATCH", bench.desk.path, json={"credentials": OTHER_CREDENTIALS})
+
+    ended = await bench.ended(job)
+
+    assert (ended["status"], ended["error"]["code"]) == ("canceled", "approval_changed")
+    assert (await bench.ticket())["status"] == "open"
+
+
+async def test_a_batch_that_goes_on_again_does_no_more_than_was_approved(bench: Bench, sql):  # noqa: F811
+    """A policy that demands an approval of further lines, after the batch went on, does not find them approved."""
+    await put(bench.admin, f'{ASK_UPDATES} permit(principal, action in Action::"write", resource);')
+    lines = [
+        {"entity": "tickets", "action": "update", "params": UPDATE},
+        {"entity": "tickets", "action": "create", "params": CREATE},
+    ]
+    job = (await bench.agent.post(f"{bench.desk.path}/batch", {"operations": lines})).document(202)["job"]
+    await run_jobs(bench.front)
+    approval = await approval_of(bench, job)
+    await bench.decide(approval)
+    await went_on(bench, sql, job)
+    await put(bench.admin, f'{ASK_UPDATES} @approval("So do creates.") permit(principal, action, resource);')
+
+    ended = await bench.ended(job)
+
+    result = (await bench.admin.get(f"/api/v1/jobs/{job['id']}/result")).document()["result"]
+    assert (approval["items"], ended["status"]) == (1, "succeeded")
+    assert [each["status"] for each in result["results"]] == ["succeeded", "failed"]
+    assert result["results"][1]["error"]["code"] == "denied_by_policy"
+
+
+async def test_the_same_arguments_again_need_another_approval(bench: Bench):  # noqa: F811
+    headers = {"Idempotency-Key": "k"}
+    job, approval = await bench.asked(**headers)
+    await bench.decide(approval)
+    await bench.ended(job)
+
+    replayed = (await bench.desk.send("tickets", "update", UPDATE, headers)).document()
+    again, other = await bench.asked()
+
+    assert replayed["result"]["status"] == "solved"
+    assert (again["status"], other["status"]) == ("waiting", "pending")
+    assert other["id"] != approval["id"]
+    refused = await bench.approver.post(f"{APPROVALS}/{approval['id']}/deny", {"digest": approval["digest"]})
+    assert refused.document(409)["code"] == "conflict"
+
+
+async def test_a_retry_of_an_approved_call_needs_another_approval(bench: Bench):  # noqa: F811
+    missing = {"ticket_id": 10**12, "ticket": {"status": "solved"}}
+    job, approval = await bench.asked(missing)
+    await bench.decide(approval)
+    failed = await bench.ended(job)
+
+    again = (await bench.agent.post(f"/api/v1/jobs/{job['id']}/retry")).document(202)["job"]
+    await run_jobs(bench.front)
+
+    assert failed["status"] == "failed"
+    assert (await bench.job(again))["status"] == "waiting"
+    assert (await approval_of(bench, again))["id"] != approval["id"]
+
+
+async def test_an_approval_at_the_same_moment_as_another_policy_approves_nothing(bench: Bench):  # noqa: F811
+    job, approval = await bench.asked()
+
+    decided, stored = await asyncio.gather(bench.decide(approval), put(bench.admin, ASK.replace("need", "want")))
+    ended = await bench.ended(job)
+
+    assert (decided.status in (200, 409), stored.status) == (True, 200)
+    assert (ended["status"], ended["error"]["code"]) == ("canceled", "approval_changed")
+    assert (await bench.ticket())["status"] == "open"
+
+
+async def test_an_approval_at_the_moment_of_its_expiry_is_one_or_the_other(bench: Bench, sql):  # noqa: F811
+    await put(bench.admin, f'{READ} @approval("Soon.") @expires("1m") {WRITES}')
+    job, approval = await bench.asked()
+    await sql("UPDATE approvals SET expires_at = now() + interval '10 milliseconds' WHERE job_id = $1", job["id"])
+    approvals = bench.front.services.operations.approvals
+
+    decided, *_ = await asyncio.gather(bench.decide(approval), *(approvals.end_jobs() for _ in range(5)))
+    ended = await bench.ended(job)
+
+    expected = {200: ("succeeded", "solved"), 409: ("canceled", "open")}[decided.status]
+    assert (ended["status"], (await bench.ticket())["status"]) == expected
+
+
+async def test_an_approval_at_the_moment_of_a_cancellation_is_one_or_the_other(bench: Bench):  # noqa: F811
+    job, approval = await bench.asked()
+
+    decided, canceled = await asyncio.gather(
+        bench.decide(approval), bench.agent.post(f"/api/v1/jobs/{job['id']}/cancel")
+    )
+    ended = await bench.ended(job)
+
+    assert (decided.status in (200, 409), canceled.status) == (True, 202)
+    assert ended["status"] == "canceled"
+    assert (await bench.ticket())["status"] == "open"
