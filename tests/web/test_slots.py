@@ -1,6 +1,7 @@
 """Slots of a front end: no holder takes all of them."""
 
 import asyncio
+import contextlib
 
 import pytest
 
@@ -57,6 +58,28 @@ def test_what_cannot_be_refused_takes_what_is_left_of_the_share_and_nothing_of_t
         slot.release()
     slots.require("a")
     assert (slots.in_use, slots._held) == (0, {})
+
+
+def test_parts_become_smaller_and_leave_half_to_the_others():
+    slots = FairSlots(1600, "test", "tests")
+
+    parts = parts_taken(slots, "a")
+    other = slots.acquire_part("b", 10, 90)
+
+    assert parts[:3] == [90, 88, 77]
+    assert parts == sorted(parts, reverse=True)
+    assert (parts[-1], sum(parts) <= 800, len(parts) > 20) == (10, True, True)
+    assert other.count > 40
+    assert slots.acquire_part("b", 0, 5).count == 5
+
+
+def parts_taken(slots: FairSlots, holder: str) -> list[int]:
+    """The sizes of the parts that a holder gets if it takes all it can."""
+    parts: list[int] = []
+    with contextlib.suppress(Unavailable):
+        while len(parts) < 10_000:
+            parts += [slots.acquire_part(holder, 10, 90).count]
+    return parts
 
 
 @pytest.fixture(scope="module")

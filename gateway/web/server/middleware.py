@@ -22,6 +22,7 @@ from gateway.errors import (
     MalformedRequest,
     UnsupportedEncoding,
 )
+from gateway.foundation.aio.turns import compute_for
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REQUEST_SECONDS, REQUESTS
 from gateway.web.admission.load_shedding import ANSWER_MEMORY, LIMITS, Limits, Slot
@@ -183,10 +184,12 @@ async def _admit(request: web.Request, route: Route | None, limits: Limits) -> t
     # token, because the contract is public.
     is_open = route.is_open if route else _is_refused_openly(request)
     if is_open:
+        compute_for(None)  # the connection may have had requests of an organization
         return None, None if route is None or route.is_probe else limits.tokenless.acquire(request.remote)
     authenticate = by_token if route is None or route.authenticate is None else route.authenticate
     caller = await authenticate(request)
     request[CALLER] = caller
+    compute_for(caller.organization_id)
     limits.turns.learn(request.headers.get(AUTHORIZATION), caller.organization_id)
     if limits.rates.is_limiting:
         rates = limits.rates.try_acquire(caller)
