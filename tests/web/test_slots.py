@@ -8,6 +8,7 @@ import pytest
 from gateway.errors import Unavailable
 from gateway.web.admission.load_shedding import FairSlots
 from tests.harness.in_process import front_end
+from tests.harness.waiting import eventually
 
 PER_CALLER = 50
 
@@ -128,6 +129,24 @@ async def test_the_requests_of_one_organization_leave_slots_for_others(small):
         served = [await other.get("/api/v1/jobs") for _ in range(5)]
         for writer in writers:
             writer.close()
+
+    assert refused == 503
+    assert {response.status for response in served} == {200}
+
+
+async def test_waits_and_streams_of_one_organization_leave_slots_for_others(small):
+    async with small.api() as greedy, small.api() as other:
+        paths = ["/api/v1/events?wait=60", "/api/v1/events/stream"]
+        waits = [asyncio.ensure_future(greedy.session.get(path, headers=greedy.headers)) for path in paths * 60]
+        await eventually(lambda: small.services.events.feed.idle >= 50)
+
+        refused = await until_refused(lambda: greedy.get("/api/v1/jobs"))
+        served = [await other.get("/api/v1/jobs") for _ in range(5)]
+        for wait in waits:
+            wait.cancel()
+        for ended in await asyncio.gather(*waits, return_exceptions=True):
+            if not isinstance(ended, BaseException):
+                ended.close()
 
     assert refused == 503
     assert {response.status for response in served} == {200}
