@@ -54,7 +54,7 @@ PERMIT = "permit(principal, action, resource)"
         (f"{PERMIT} when {{ {'[' * 4000}{']' * 4000} == [] }};", (1, 243), "more than 200 levels"),
         (f"{PERMIT} when {{ {'{a:' * 4000}1{'}' * 4000} == 1 }};", (1, 641), "more than 200 levels"),
         (f"{PERMIT} when {{ {' || '.join(['true'] * 4000)} }};", (1, 1641), "more than 200 levels"),
-        (f"{PERMIT} when {{ {'if true then true else ' * 4000}true }};", (1, 2339), "more than 200 levels"),
+        (f"{PERMIT} when {{ {'if true then true else ' * 2000}true }};", (1, 2339), "more than 200 levels"),
         (f"{PERMIT} when {{ context{'.a' * 4000} }};", (1, 449), "more than 200 levels"),
         (f"{PERMIT} when {{ context{'.contains(1)' * 4000} }};", (1, 2436), "more than 200 levels"),
     ],
