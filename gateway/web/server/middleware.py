@@ -5,10 +5,11 @@ import re
 import time
 from contextlib import AbstractContextManager
 from functools import cache
+from io import BytesIO
 from random import getrandbits
 
 from aiohttp import web
-from aiohttp.hdrs import AUTHORIZATION, CONTENT_ENCODING, ORIGIN, SERVER
+from aiohttp.hdrs import AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, ORIGIN, SERVER
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 from multidict import istr
@@ -58,6 +59,8 @@ _REQUEST_ID, _ORGANIZATION, _NO_SNIFF = istr("X-Request-Id"), istr("X-Organizati
 _WELL_KNOWN = "/.well-known/"
 #: bytes of a response whose memory is not counted; most have less
 _UNCOUNTED = 64 << 10
+#: bytes of a body that is written at once
+_WRITTEN_AT_ONCE = 256 << 10
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: path variables, other than the connector's, that name the target of a change
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id", "person_session_id", "issuer_id")
@@ -132,6 +135,10 @@ def _hold_answer(request: web.Request, limits: Limits, caller: Caller | None, re
     may_refuse = request.get(IS_REPEATABLE) or request.get(ENDS_WITH_CALLER)
     acquire = limits.answers.acquire if may_refuse else limits.answers.acquire_rest
     request[ANSWER_MEMORY] = acquire(None if caller is None else caller.organization_id, len(body))
+    if len(body) > _WRITTEN_AT_ONCE:
+        # The connection copies what its caller has not read: a large body is written as fast as it is read.
+        response.headers[CONTENT_LENGTH] = str(len(body))
+        response.body = BytesIO(body)
 
 
 async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:
