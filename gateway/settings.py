@@ -213,7 +213,7 @@ class Settings(BaseSettings):
         32 << 20,
         ge=1,
         description="Memory in bytes for the request bodies that one front end reads at a time, shared like "
-        "GATEWAY_MAX_REQUESTS; requests beyond it get 503.",
+        "GATEWAY_MAX_REQUESTS; requests beyond it get 503. Pieces of uploaded files have as much again.",
     )
     max_answers_bytes: int = Field(
         128 << 20,

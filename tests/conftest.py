@@ -23,6 +23,7 @@ from tests.harness.selection import (  # noqa: F401  hooks
     pytest_runtest_setup,
     pytest_sessionstart,
 )
+from tests.harness.waiting import PATIENCE
 
 if TYPE_CHECKING:
     from tests.harness.up import Running
@@ -102,7 +103,7 @@ def sql(database: Database) -> Callable[..., Any]:
 
     async def run(query: str, *arguments: Any) -> list[Any]:
         async with database.system() as connection:
-            return list(await connection.fetch(query, *arguments))
+            return list(await connection.fetch(query, *arguments, timeout=PATIENCE))
 
     return run
 

@@ -13,6 +13,7 @@ import msgspec
 from gateway.contract.events import EventType
 from gateway.errors import CursorExpired, FieldError, InvalidParams, NotFound
 from gateway.events.model import Event, EventFilter
+from gateway.foundation.db.page_bytes import PAGE_BYTES
 from gateway.foundation.db.pool import Database
 from gateway.foundation.db.where import OWNED, Where
 
@@ -25,19 +26,27 @@ _PAGE = 200
 NUMBER = "SELECT gateway_number_events($1)"
 # One statement has one snapshot, so that an event that is pruned meanwhile is either read or known to be pruned. A row
 # has the events of several records; the cursor may be between two of them.
-_READ = """
+# A page ends at a number of bytes too; `page_found` counts the rows without this limit.
+_READ = f"""
     SELECT feed.last_id, feed.pruned_id, page.*
     FROM organizations
     LEFT JOIN event_feeds AS feed ON feed.organization_id = organizations.id
     LEFT JOIN LATERAL (
-        SELECT found.last_id - found.size + place AS id, type, at, connector_id, data, entity, record_id
-        FROM (
-            SELECT * FROM events WHERE {conditions} ORDER BY events.last_id LIMIT {limit}
-        ) AS found, unnest(COALESCE(record_ids, ARRAY[NULL]::text[])) WITH ORDINALITY AS record (record_id, place)
-        WHERE found.last_id - found.size + place > {after}
-        ORDER BY 1 LIMIT {limit}
+        SELECT * FROM (
+            SELECT rows.*, count(*) OVER () AS page_found,
+                   sum(octet_length(data)) OVER (ORDER BY id ROWS UNBOUNDED PRECEDING) - octet_length(data) AS before
+            FROM (
+                SELECT found.last_id - found.size + place AS id, type, at, connector_id, data, entity, record_id
+                FROM (
+                    SELECT * FROM events WHERE {{conditions}} ORDER BY events.last_id LIMIT {{limit}}
+                ) AS found, unnest(COALESCE(record_ids, ARRAY[NULL]::text[])) WITH ORDINALITY
+                    AS record (record_id, place)
+                WHERE found.last_id - found.size + place > {{after}}
+                ORDER BY 1 LIMIT {{limit}}
+            ) AS rows
+        ) AS measured WHERE before < {PAGE_BYTES}
     ) AS page ON true
-    WHERE organizations.id = {organization} AND organizations.disabled_at IS NULL
+    WHERE organizations.id = {{organization}} AND organizations.disabled_at IS NULL
     ORDER BY page.id
 """
 
@@ -81,7 +90,8 @@ class Feed:
         if after is not None:
             _require_readable(after, pruned, latest)
         events = [_event(row) for row in rows if row["id"] is not None]
-        return FeedPage(events, events[-1].id if len(events) == limit else latest, latest, as_of)
+        is_whole = len(events) < limit and len(events) == (rows[0]["page_found"] or 0)
+        return FeedPage(events, latest if is_whole else events[-1].id, latest, as_of)
 
     async def wait(
         self, organization_id: UUID, filter_: EventFilter, after: int | None, limit: int, seconds: float

@@ -41,6 +41,8 @@ _ESCAPES = re.compile(
 _MAX_TOLERANT, _MAX_ESCAPES = 4 << 20, 50_000
 #: objects and commas of a list that is divided into its items
 _MAX_OBJECTS, _MAX_COMMAS = 600_000, 4_000_000
+#: members, with those of inner objects, of an object whose members are all looked at
+_MAX_MEMBERS = 300_000
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 #: stands for the `\u` of half a pair; no application can know it
 _HALF = f"half {token_hex(16)} ".encode()
@@ -103,6 +105,13 @@ def members_of(text: Text, names: tuple[str, ...]) -> dict[str, msgspec.Raw]:
         raise _too_deep() from error
     raws = ((name, getattr(found, f"member_{number}")) for number, name in enumerate(names))
     return {name: raw for name, raw in raws if raw is not msgspec.UNSET}
+
+
+def few_members(text: Text) -> dict[str, msgspec.Raw]:
+    """The members of a large JSON object whose names are not known; raises as `members` does, and for very many."""
+    if bytes(text).count(b'":') > _MAX_MEMBERS:
+        raise UpstreamInvalidResponse("the application's answer has too many members; ask for less")
+    return members(text)
 
 
 @lru_cache(maxsize=1024)

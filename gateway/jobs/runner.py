@@ -29,7 +29,7 @@ from gateway.errors import (
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.aio.retries import retry_until_available
-from gateway.foundation.aio.turns import in_thread
+from gateway.foundation.aio.turns import compute_for, in_thread
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import LEASES_LOST
 from gateway.jobs import results
@@ -189,6 +189,7 @@ class Lease:
     async def _run(self, work: Work) -> Outcome | None:
         job = self.job
         _add_job_context(job)
+        compute_for(job.organization_id)
         try:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):
                 outcome = await self._outcome(work)

@@ -9,7 +9,7 @@ from gateway.access.audit.log import note_policies
 from gateway.access.identity.model import PersonSession
 from gateway.access.policy.model import Decision, PolicyCall, Target, Verdict
 from gateway.access.policy.paths import covers, first_redacted, first_telling
-from gateway.access.policy.point import PolicyPoint
+from gateway.access.policy.point import PolicyPoint, about
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
@@ -58,7 +58,7 @@ class Permission:
         enforced = (await self.point.sets(acting.organization_id)).enforced
         if enforced is None:
             return bool(calls)
-        decisions = [enforced.always(call) for call in calls]
+        decisions = [(await about(enforced, call)).always for call in calls]
         return any(decision is None or decision.verdict is not Verdict.DENY for decision in decisions)
 
     async def _groups_of(self, acting: Acting) -> tuple[str, ...] | None:
@@ -80,7 +80,7 @@ class Permission:
         if enforced is None:
             return []
         calls = _calls_of(acting, await self._groups_of(acting), record, kind, entity, action)
-        return sorted({path for call in calls for path in enforced.about(call).redacts})
+        return sorted({path for call in calls for path in (await about(enforced, call)).redacts})
 
     async def require_call(
         self,

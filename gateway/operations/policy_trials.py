@@ -1,6 +1,5 @@
 """Tries policies: what they decide of given cases, and what they would have decided of earlier calls."""
 
-import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +37,7 @@ from gateway.contract.policies import (
 )
 from gateway.errors import MAX_FAULTS, FieldError, GatewayError, InvalidParams, JobCanceled, Unavailable
 from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.turns import mapped
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
 from gateway.jobs.run_context import JobRunContext
@@ -88,7 +88,9 @@ class PolicyTrials:
                 faults += [_of_case(index, fault) for fault in found]
         if faults:
             raise InvalidParams(faults=faults[:MAX_FAULTS])
-        return [_checked(decided, case, call) for case, call in zip(cases, calls, strict=True)]
+        is_large = decided is not None and not decided.is_small
+        each_case = zip(cases, calls, strict=True)
+        return await mapped(lambda each: _checked(decided, *each), each_case, lambda each: is_large)
 
     async def effect_of(self, caller: Caller, name: str) -> PolicyEffectView:
         """What the enforced policies and the named one would have decided of the calls of the last day."""
@@ -103,7 +105,7 @@ class PolicyTrials:
         records = {record.id: record for record in await self.connectors.find(caller)}
         # Names that share a set share its effect.
         effects = {
-            id(decided): await asyncio.to_thread(_Effect(self.catalog, records, decided).of, recent)
+            id(decided): await _Effect(self.catalog, records, decided).of(recent)
             for decided in {id(each): each for each in sets.values()}.values()
         }
         return {name: effects[id(decided)].view for name, decided in sets.items()}
@@ -142,7 +144,7 @@ class PolicyTrials:
                     JobCanceled("canceled while it ran") if run_context.is_canceled else Unavailable("it begins again")
                 )
             calls = await self.audit.calls_between(job.organization_id, begin, end)
-            await asyncio.to_thread(effect.of, calls)
+            await effect.of(calls)
             await run_context.progress(done, len(bounds) - 1, f"calls until {moment(end)} are decided")
         return OperationResult(result=msgspec.Raw(msgspec.json.encode(effect.view)))
 
@@ -234,10 +236,11 @@ class _Effect:
         self._by_client: dict[UUID, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._names: dict[UUID, str | None] = {}
 
-    def of(self, calls: Sequence[RecentCalls]) -> "_Effect":
+    async def of(self, calls: Sequence[RecentCalls]) -> "_Effect":
         """Count the decisions of these calls too."""
-        for each in calls:
-            verdict = self._verdict(each)
+        is_large = self._decided is not None and not self._decided.is_small
+        verdicts = await mapped(self._verdict, calls, lambda each: is_large)
+        for each, verdict in zip(calls, verdicts, strict=True):
             if verdict is None:
                 continue
             self._totals[verdict] += each.calls

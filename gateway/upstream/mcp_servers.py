@@ -208,16 +208,16 @@ async def _tools(session: UpstreamSession, url: URL) -> list[Any]:
         params: dict[str, Any] = {} if cursor is None else {"cursor": cursor}
         request = mcp_messages.message(url, "tools/list", params, session.spec.mcp or VERSIONS[0])
         response = await session.ask(request)
+        size += len(response.body)
+        if size > _MAX_BYTES:
+            raise _too_many()
         try:
             page = payloads.typed(response.body, _Listed).result
         except msgspec.MsgspecError as error:
             raise UpstreamInvalidResponse("the server's answer to tools/list has no tools") from error
         found += page.tools
-        size += len(response.body)
-        if len(found) > _MAX_TOOLS or size > _MAX_BYTES:
-            raise UpstreamInvalidResponse(
-                f"the server lists more than {_MAX_TOOLS:,} tools or {_MAX_BYTES >> 20} MiB of them"
-            )
+        if len(found) > _MAX_TOOLS:
+            raise _too_many()
         if not page.nextCursor:
             return [payloads.value(each) for each in found]
         cursor = page.nextCursor
@@ -225,3 +225,8 @@ async def _tools(session: UpstreamSession, url: URL) -> list[Any]:
             raise UpstreamInvalidResponse("the server's list of tools does not end: it repeats a cursor")
         seen.add(cursor)
     raise UpstreamInvalidResponse(f"the server's list of tools has more than {_MAX_PAGES} pages")
+
+
+def _too_many() -> UpstreamInvalidResponse:
+    words = f"the server lists more than {_MAX_TOOLS:,} tools or {_MAX_BYTES >> 20} MiB of them"
+    return UpstreamInvalidResponse(words)

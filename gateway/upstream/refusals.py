@@ -31,9 +31,10 @@ LONGEST_WAIT: Final = 3600
 
 
 def places_of(spec: Failure) -> tuple[str, ...]:
-    """The names of the members of an error response that say what failed."""
+    """The names of the members of a response that say whether it is an error, and what failed."""
     stated = (*spec.code, *spec.message, *spec.request_id, *spec.details, *spec.field, *spec.limit_name)
-    names = (*(place[0] for place in stated if place), *(place.partition(".")[0] for place in _USUAL_PLACES))
+    dotted = (*spec.when_equal, *_USUAL_PLACES)
+    names = (*(place[0] for place in (*stated, *spec.when_present) if place), *(each.split(".")[0] for each in dotted))
     return tuple(dict.fromkeys((*names, *((spec.ok,) if spec.ok else ()))))
 
 

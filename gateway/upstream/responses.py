@@ -5,7 +5,7 @@ dumping takes 225 µs.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from itertools import islice
@@ -87,18 +87,20 @@ class UpstreamResponse(msgspec.Struct):
     headers: Mapping[str, str]
     body: bytes
     _members: dict[str, msgspec.Raw] | None = None
+    _named: tuple[str, ...] = ()
     #: those of the request, masked in what errors and Meta repeat of the body; records stay as they are
     secrets: Secrets = NO_SECRETS
 
     def members(self, names: tuple[str, ...]) -> dict[str, msgspec.Raw]:
         """The members of these names, and perhaps others, of the JSON object that the body is, unparsed.
 
-        Those of a small body are found in one pass, however often they are asked for. Raises UpstreamInvalidResponse.
+        They are found in one pass, however often they are asked for. Raises UpstreamInvalidResponse.
         """
-        if len(self.body) > _MAX_PARSED_BODY:
-            return payloads.members_of(self.body, names)
-        if self._members is None:
-            self._members = payloads.members(self.body)
+        if len(self.body) <= _MAX_PARSED_BODY:
+            if self._members is None:
+                self._members = payloads.members(self.body)
+        elif self._members is None or names != self._named:
+            self._members, self._named = payloads.members_of(self.body, names), names
         return self._members
 
 
@@ -409,12 +411,11 @@ def failure(
     """
     is_refusal = response.status >= 300 or response.status < 200
     hides_failure = not is_refusal and (
-        (bool(spec.when_present) and _has_any(response, spec.when_present))
-        or (bool(spec.when_equal) and _has_equal(response, spec.when_equal))
+        (bool(spec.when_present) and _has_any(spec, response)) or (bool(spec.when_equal) and _has_equal(spec, response))
     )
-    if not is_refusal and not hides_failure and (spec.ok is None or _is_true(response, spec.ok)):
+    if not is_refusal and not hides_failure and (spec.ok is None or _is_true(spec, response, spec.ok)):
         return None
-    document, secrets = _lenient(response, refusals.places_of(spec)), response.secrets
+    document, secrets = _lenient(spec, response), response.secrets
     if not is_refusal and not hides_failure and (not isinstance(document, dict) or spec.ok not in document):
         return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
     code, safe = _first_text(document, spec.code), _masked(document, secrets)
@@ -456,25 +457,30 @@ def fault_of(response: UpstreamResponse) -> UpstreamFault:
     return UpstreamFault(status=response.status, request_id=request_id_of(response.headers, response.secrets) or None)
 
 
-def _has_any(response: UpstreamResponse, places: Iterable[JsonPath]) -> bool:
-    """Whether a successful response has a value at one of these paths."""
+def _stated(spec: Failure, response: UpstreamResponse) -> Mapping[str, msgspec.Raw]:
+    """The members that say whether it is an error and what failed, and perhaps others; read once for all questions."""
+    return response.members(refusals.places_of(spec) if len(response.body) > _MAX_PARSED_BODY else ())
+
+
+def _has_any(spec: Failure, response: UpstreamResponse) -> bool:
+    """Whether a successful response has a value at one of the paths of a failure."""
     if not response.body or response.body.isspace() or _is_list(response.body):
         return False
     try:
-        members = response.members(tuple({place[0]: None for place in places}))
+        found = _stated(spec, response)
     except UpstreamInvalidResponse:
         return False
-    return any(_has_something(members[place[0]], place[1:]) for place in places if place[0] in members)
+    return any(_has_something(found[place[0]], place[1:]) for place in spec.when_present if place[0] in found)
 
 
-def _has_equal(response: UpstreamResponse, texts: Mapping[str, str]) -> bool:
-    """Whether a successful response has one of these texts at its path."""
+def _has_equal(spec: Failure, response: UpstreamResponse) -> bool:
+    """Whether a successful response has one of the texts of a failure at its path."""
     if not response.body or response.body.isspace() or _is_list(response.body):
         return False
     try:
-        for path, text in texts.items():
+        for path, text in spec.when_equal.items():
             first, *rest = path.split(".")
-            raw = response.members((first,)).get(first)
+            raw = _stated(spec, response).get(first)
             found = None if raw is None else raw_at(raw, tuple(rest))
             if found is not None and payloads.value(found) == text:
                 return True
@@ -486,14 +492,27 @@ def _has_equal(response: UpstreamResponse, texts: Mapping[str, str]) -> bool:
 def _has_something(raw: msgspec.Raw, place: JsonPath) -> bool:
     if not place:
         return bytes(memoryview(raw)) not in _NOTHING
-    value = payloads.value(raw)
-    return value_at(value, place) is True or refusals.has_text(value, place)
+    if len(raw) <= _MAX_PARSED_BODY:
+        value = payloads.value(raw)
+        return value_at(value, place) is True or refusals.has_text(value, place)
+    return any(_has_something(each, place[1:]) for each in _inner(raw, place[0]))
 
 
-def _is_true(response: UpstreamResponse, member: str) -> bool:
+def _inner(raw: msgspec.Raw, member: str) -> Collection[msgspec.Raw]:
+    """The values in a large one that a step of a path leads to: `*` to each, a name or number to one."""
+    begin, is_every = _first_byte(raw), member == EVERY
+    if begin == _OBJECT_BEGIN:
+        return (payloads.few_members(raw) if is_every else payloads.members_of(raw, (member,))).values()
+    if begin == _ARRAY_BEGIN and (is_every or member.isdigit()):
+        items = payloads.items(raw)
+        return items if is_every else items[int(member) : int(member) + 1]
+    return ()
+
+
+def _is_true(spec: Failure, response: UpstreamResponse, member: str) -> bool:
     """Whether a member of a successful answer is true; the answer may be of any size."""
     try:
-        raw = response.members((member,)).get(member)
+        raw = _stated(spec, response).get(member)
     except UpstreamInvalidResponse:
         return False
     return raw is not None and bytes(memoryview(raw)) == b"true"
@@ -604,15 +623,15 @@ def _until(moment: str, now: str) -> int | None:
     return seconds if seconds <= _LONGEST_WAIT else None
 
 
-def _lenient(response: UpstreamResponse, names: tuple[str, ...]) -> Any:
+def _lenient(spec: Failure, response: UpstreamResponse) -> Any:
     """The parsed body of an error response, or None: an error page in HTML must not hide the status.
 
-    Only the small members of these names are parsed in a large body, because error messages are short.
+    Only small members that may say what failed are parsed in a large body, because error messages are short.
     """
     try:
         if len(response.body) <= _MAX_PARSED_BODY:
             return payloads.value(response.body)
-        members = response.members(names)
+        members = _stated(spec, response)
         return {name: payloads.value(raw) for name, raw in members.items() if len(raw) <= _MAX_PARSED_MEMBER}
     except UpstreamInvalidResponse:
         return None

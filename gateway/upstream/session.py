@@ -107,7 +107,7 @@ class UpstreamSession:
         request, timeout = self.request(call), call.operation.action.timeout
         exchange = await self._exchange_of(request, timeout, run_context)
         if exchange.error is not None:
-            page = _without_records(call, exchange.error) or _partial(call, exchange)
+            page = _without_records(call, exchange.error) or await _partial(call, exchange)
             if page is not None:
                 return page
             if isinstance(exchange.error, InvalidParams):
@@ -193,7 +193,7 @@ class UpstreamSession:
                 return Exchange(response), None
             if request.reads_outcome:
                 response = msgspec.structs.replace(response, body=mcp_messages.outcome_in(response.body), _members=None)
-            error = self._failure(response)
+            error = await self._judged(response)
             return Exchange(response, error), error
 
         deadline = monotonic() + timeout
@@ -308,6 +308,10 @@ class UpstreamSession:
         finally:
             doubts.settle(self.scope.id)
 
+    async def _judged(self, response: UpstreamResponse) -> GatewayError | None:
+        """The error of a response; a large one is searched in a thread."""
+        return await in_thread(self._failure, response) if len(response.body) > _LARGE else self._failure(response)
+
     def _failure(self, response: UpstreamResponse) -> GatewayError | None:
         if self.spec.oauth is not None and self.spec.mcp is not None and response.status == _FORBIDDEN:
             challenge = challenge_in(response.headers)
@@ -330,10 +334,15 @@ class UpstreamSession:
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
 
 
+async def answer_of(call: PreparedCall, response: UpstreamResponse) -> OperationResult:
+    """The answer in a successful response; a large one is read in a thread. Raises UpstreamInvalidResponse."""
+    return await in_thread(call.answer, response) if len(response.body) > _LARGE else call.answer(response)
+
+
 async def _answered(call: PreparedCall, request: UpstreamRequest, response: UpstreamResponse) -> OperationResult:
     """The answer in a successful response; the error of an unreadable one names the response."""
     try:
-        return await in_thread(call.answer, response) if len(response.body) > _LARGE else call.answer(response)
+        return await answer_of(call, response)
     except UpstreamInvalidResponse as error:
         error.upstream = responses.fault_of(response)
         raise retries.answer_lost(request.effect, error) from error
@@ -347,13 +356,13 @@ def _without_records(call: PreparedCall, error: GatewayError) -> OperationResult
     return call.page(responses.no_records(call.variant))
 
 
-def _partial(call: PreparedCall, exchange: Exchange) -> OperationResult | None:
+async def _partial(call: PreparedCall, exchange: Exchange) -> OperationResult | None:
     """The page of a GraphQL list whose response has errors beside records, and names what is missing; else None."""
     action, status = call.variant.action, exchange.response.status
     if action.graphql is None or action.effect is not Effect.READ or not call.variant.is_list or status != _OK:
         return None
     try:
-        page = call.answer(exchange.response)
+        page = await answer_of(call, exchange.response)
     except GatewayError:
         return None
     reason = f"the application returned a part of the page: {exchange.error}"

@@ -6,8 +6,8 @@ by the same code as for a file in base64.
 
 import secrets
 from base64 import b64encode
-from collections.abc import AsyncIterable, AsyncIterator, Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 import msgspec
@@ -22,15 +22,32 @@ ACTION = "create"
 #: bytes of the marker
 _MARKER_BYTES = 32
 
+#: holds memory for pieces of a file within a block: at least and at most so many bytes → as many as are free. Raises
+#: Unavailable if the least is not free.
+PieceMemory = Callable[[int, int], AbstractContextManager[int]]
+
+
+def _unshared(least: int, most: int) -> AbstractContextManager[int]:
+    """The memory of a process that has one caller."""
+    return nullcontext(most)
+
 
 class SourceFile:
     """A caller's file, which can be read once."""
 
-    def __init__(self, name: str, content_type: str, size: int, chunks: AsyncIterable[bytes]) -> None:
+    def __init__(
+        self,
+        name: str,
+        content_type: str,
+        size: int,
+        chunks: AsyncIterable[bytes],
+        memory: PieceMemory = _unshared,
+    ) -> None:
         self.name = name
         self.content_type = content_type
         self.size = size
         self._chunks = chunks
+        self.memory = memory
         #: the placeholder of the bytes while the request is built
         self.marker = secrets.token_bytes(_MARKER_BYTES)
         #: whether its bytes are being sent, and what reading them raised

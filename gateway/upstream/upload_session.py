@@ -1,6 +1,7 @@
 """Uploads a file in pieces: `SessionUpload` continues at the offset that the application reports.
 
-At most one piece is in memory. The URL of a session is a secret: it lets its holder write the file.
+At most one piece is in memory, a smaller one while many files are uploaded. The URL of a session is a secret: it lets
+its holder write the file.
 """
 
 import asyncio
@@ -27,11 +28,13 @@ from gateway.upstream.encoding import header_text
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.requests import UpstreamRequest, relocated
 from gateway.upstream.responses import OperationResult, UpstreamResponse
-from gateway.upstream.session import UpstreamSession
+from gateway.upstream.session import UpstreamSession, answer_of
 from gateway.upstream.upload import SourceFile
 
-#: bytes of a piece, or the next smaller multiple of `UploadSession.multiple`
+#: bytes of the largest piece; pieces are multiples of `UploadSession.multiple`
 PIECE = 2 << 20
+#: bytes of the smallest piece
+_SMALLEST = 256 << 10
 #: seconds for the request of a piece
 _TIMEOUT = 300.0
 #: seconds of the longest pause before a piece is sent again
@@ -88,16 +91,18 @@ class SessionUpload:
         """Send a part of the file that begins at `offset`; the bytes that are stored then, or the answer at the end.
 
         `before_piece` is awaited before each piece. Raises what reading the part raises, and UpstreamError if the
-        application cannot be reached: the bytes that it has stored remain.
+        application cannot be reached: the bytes that it has stored remain. Raises Unavailable if there is no memory
+        for a piece.
         """
         multiple = self.how.multiple
-        async for parts in _pieces(file.read(), PIECE - PIECE % multiple):
-            if before_piece is not None:
-                await before_piece()
-            reached = await self._sent(parts, offset)
-            if isinstance(reached, OperationResult):
-                return reached
-            offset = reached
+        with file.memory(min(max(multiple, _SMALLEST), file.size), min(PIECE, file.size)) as size:
+            async for parts in _pieces(file.read(), max(multiple, size - size % multiple)):
+                if before_piece is not None:
+                    await before_piece()
+                reached = await self._sent(parts, offset)
+                if isinstance(reached, OperationResult):
+                    return reached
+                offset = reached
         return offset if offset < self.size else await self.state()
 
     async def _sent(self, parts: Sequence[bytes], start: int) -> int | OperationResult:
@@ -150,7 +155,7 @@ class SessionUpload:
             )
         response = exchange.succeeded()
         if response.status != _INCOMPLETE:
-            return self.call.answer(response)
+            return await answer_of(self.call, response)
         stored = _stored(response)
         if stored > self.size:
             raise UpstreamInvalidResponse(f"the application reports {stored} bytes of a file of {self.size}")

@@ -49,6 +49,22 @@ async def test_a_due_run_is_claimed_once_however_many_look(copies, due_runs_of):
     assert sorted(run.entities) == NAMES
 
 
+async def test_organizations_take_turns_when_many_entities_are_due(copies, due_runs_of, owner, tenant, make_tenant):
+    hostile = await make_tenant()
+    many = (
+        "SELECT $2, $3, 'e' || n, layout, now() - interval '1 hour' FROM context_entities, generate_series(1, 300) AS n"
+    )
+    await owner.execute(
+        "INSERT INTO context_entities (connector_id, organization_id, entity, layout, next_sync_at) "
+        f"{many} WHERE id = $1", copies[0].id, hostile.connector_id, hostile.organization_id,
+    )  # fmt: skip
+
+    [run] = await due_runs_of()
+
+    assert sorted(run.entities) == NAMES
+    await owner.execute("DELETE FROM context_entities WHERE connector_id = $1", hostile.connector_id)
+
+
 async def test_a_run_whose_job_was_never_accepted_is_due_again(copies, due_runs_of, owner, tenant):
     first = await due_runs_of()
     await owner.execute(OVERDUE, tenant.connector_id)

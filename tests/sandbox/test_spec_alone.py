@@ -107,7 +107,11 @@ async def test_lists_have_the_paging_style_of_the_spec(style):
 
 async def test_rows_are_lists_of_values_whose_columns_the_first_page_names():
     paging = {
-        "style": "page", "param": "after", "size": "size", "first": 0, "total_pages": "pages",
+        "style": "page",
+        "param": "after",
+        "size": "size",
+        "first": 0,
+        "total_pages": "pages",
         "carried": {"columns": "columns", "pages": "pages"},
         "meta": {"columns": "columns.*.name", "pages": "pages.#"},
     }

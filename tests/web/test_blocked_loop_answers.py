@@ -42,10 +42,20 @@ BODIES: dict[str, Callable[[], bytes]] = {
 WAYS: dict[str, dict[str, object]] = {"plain": {}, "fields": {"select_fields": ["id", "name"]}}
 
 
+#: where a kind looks for failures in responses with the status of a success
+FAILURE = {
+    "code": ["errors.0.code"],
+    "message": ["errors.0.message"],
+    "when_present": ["errors", "items.*.errors", "paging.*.errors"],
+    "when_equal": {"items.0.status": "error"},
+}
+
+
 @pytest.fixture(scope="module")
 async def front(tmp_path_factory, database_url: str, redis_url: str) -> AsyncIterator[FrontEnd]:
     root = tmp_path_factory.mktemp("specs")
     write_kind(root, "echo")
+    write_kind(root, "strict", failure=FAILURE)
     made: dict[str, bytes] = {}
 
     async def answer(request: web.Request) -> web.Response:
@@ -58,7 +68,8 @@ async def front(tmp_path_factory, database_url: str, redis_url: str) -> AsyncIte
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", answer)
     async with TestServer(application) as server:
-        with patch.dict(os.environ, {"GATEWAY_UPSTREAM_ECHO": str(server.make_url("/").origin())}):
+        origin = str(server.make_url("/").origin())
+        with patch.dict(os.environ, {"GATEWAY_UPSTREAM_ECHO": origin, "GATEWAY_UPSTREAM_STRICT": origin}):
             async with front_end(tmp_path_factory.mktemp("front"), database_url, redis_url, specs=(root,)) as opened:
                 yield opened
 
@@ -67,6 +78,12 @@ async def front(tmp_path_factory, database_url: str, redis_url: str) -> AsyncIte
 async def connector(front: FrontEnd) -> AsyncIterator[ConnectorApi]:
     async with front.api() as api:
         yield await api.connector("echo", {"api_key": "k" * 20}, validate=False)
+
+
+@pytest.fixture(scope="module")
+async def strict(connector: ConnectorApi) -> ConnectorApi:
+    """A connector of a kind whose failures have the status of a success."""
+    return await connector.api.connector("strict", {"api_key": "k" * 20}, validate=False)
 
 
 async def held(api: Api, path: str, body: dict[str, object]) -> float:
@@ -86,6 +103,15 @@ async def test_no_answer_holds_the_loop(connector: ConnectorApi, name: str, stat
 
     # The application of the first call makes its body, in the same process.
     seconds = [await held(connector.api, f"{connector.path}/execute", call) for _ in range(3)]
+
+    assert min(seconds) <= LIMIT
+
+
+@pytest.mark.parametrize("name", BODIES)
+async def test_no_search_for_a_failure_in_an_answer_holds_the_loop(strict: ConnectorApi, name: str):
+    call = {"entity": "items", "action": "list", "params": {"cursor": f"{name}/200"}}
+
+    seconds = [await held(strict.api, f"{strict.path}/execute", call) for _ in range(3)]
 
     assert min(seconds) <= LIMIT
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.harness.caller import Api
 from tests.harness.in_process import FrontEnd, front_end
-from tests.harness.waiting import eventually
+from tests.harness.waiting import PATIENCE, eventually
 
 EXECUTE = b"/api/v1/integrations/connectors/00000000-0000-4000-8000-000000000000/execute"
 MIB = 1 << 20
@@ -38,7 +38,7 @@ async def status_of(api: Api, size: int) -> tuple[int, str | None]:
 
 async def until(api: Api, status: int) -> None:
     """Wait until a body of 1 MiB gets this status: a request is counted when its head arrives."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while (await status_of(api, MIB))[0] != status:
             pass
 

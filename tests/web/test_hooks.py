@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from tests.harness.blocked_loop import never_blocked
 from tests.harness.in_process import front_end
 
 SECRET = "8f742231b10e8888abcd99yyyzzz85a5"
@@ -177,6 +178,22 @@ async def test_a_handshake_in_a_header_sets_the_secret_and_is_returned(connector
         (200, secret) for secret in secrets
     ]
     assert [status for status, _, _ in notices] == [200, 200]
+    assert await rows(CHANGED, connector.record["id"]) == ["tasks"]
+
+
+async def test_a_notice_of_very_many_changes_does_not_hold_the_loop(connector_of, api, rows):
+    connector = await connector_of("Work-Management")
+    hook = await hook_of(connector)
+    changes = [{"resource": {"gid": str(number), "resource_type": "task"}} for number in range(15_000)]
+    body = json.dumps({"events": changes}, separators=(",", ":"))
+    secret = "a" * 32
+    assert (await notify(api, hook, "{}", {"X-Hook-Secret": secret}))[0] == 200
+    signature = hmac.new(secret.encode(), body.encode(), "sha256").hexdigest()
+
+    with never_blocked():
+        answer = await notify(api, hook, body, {"X-Hook-Signature": signature})
+
+    assert answer[0] == 200
     assert await rows(CHANGED, connector.record["id"]) == ["tasks"]
 
 

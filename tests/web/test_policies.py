@@ -84,6 +84,24 @@ async def test_a_faulty_policy_is_refused_with_its_place(api: Api, cedar: str, l
     assert (await api.get(POLICIES)).document()["data"] == []
 
 
+async def test_the_policies_of_an_organization_are_bounded_together(api: Api):
+    large = f"{READ}\n//" + "x" * (64 << 10)
+    stored = [await put(api, large[: 64 << 10], f"large-{number}") for number in range(8)]
+
+    refused = await put(api, READ, "one-more")
+    replaced = await put(api, READ, "large-0")
+    body = {
+        "cases": [{"operation": "support-desk.tickets.list"}],
+        "policies": [{"name": str(n), "mode": "enforce", "cedar": large[: 64 << 10]} for n in range(9)],
+    }
+    tried = await api.post(f"{POLICIES}/check", body)
+
+    assert {each.status for each in stored} == {200}
+    assert (refused.status, replaced.status) == (409, 200)
+    assert "more than 524,288 characters" in refused.document(409)["detail"]
+    assert tried.status == 422
+
+
 async def test_two_policies_do_not_share_an_id(api: Api):
     await put(api, f'@id("all") {EVERYTHING}', "one")
 

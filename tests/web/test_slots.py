@@ -1,12 +1,14 @@
 """Slots of a front end: no holder takes all of them."""
 
 import asyncio
+import contextlib
 
 import pytest
 
 from gateway.errors import Unavailable
 from gateway.web.admission.load_shedding import FairSlots
 from tests.harness.in_process import front_end
+from tests.harness.waiting import eventually
 
 PER_CALLER = 50
 
@@ -59,6 +61,28 @@ def test_what_cannot_be_refused_takes_what_is_left_of_the_share_and_nothing_of_t
     assert (slots.in_use, slots._held) == (0, {})
 
 
+def test_parts_become_smaller_and_leave_half_to_the_others():
+    slots = FairSlots(1600, "test", "tests")
+
+    parts = parts_taken(slots, "a")
+    other = slots.acquire_part("b", 10, 90)
+
+    assert parts[:3] == [90, 88, 77]
+    assert parts == sorted(parts, reverse=True)
+    assert (parts[-1], sum(parts) <= 800, len(parts) > 20) == (10, True, True)
+    assert other.count > 40
+    assert slots.acquire_part("b", 0, 5).count == 5
+
+
+def parts_taken(slots: FairSlots, holder: str) -> list[int]:
+    """The sizes of the parts that a holder gets if it takes all it can."""
+    parts: list[int] = []
+    with contextlib.suppress(Unavailable):
+        while len(parts) < 10_000:
+            parts += [slots.acquire_part(holder, 10, 90).count]
+    return parts
+
+
 @pytest.fixture(scope="module")
 async def small(tmp_path_factory, database_url, redis_url):
     """A front end with few slots."""
@@ -105,6 +129,24 @@ async def test_the_requests_of_one_organization_leave_slots_for_others(small):
         served = [await other.get("/api/v1/jobs") for _ in range(5)]
         for writer in writers:
             writer.close()
+
+    assert refused == 503
+    assert {response.status for response in served} == {200}
+
+
+async def test_waits_and_streams_of_one_organization_leave_slots_for_others(small):
+    async with small.api() as greedy, small.api() as other:
+        paths = ["/api/v1/events?wait=60", "/api/v1/events/stream"]
+        waits = [asyncio.ensure_future(greedy.session.get(path, headers=greedy.headers)) for path in paths * 60]
+        await eventually(lambda: small.services.events.feed.idle >= 50)
+
+        refused = await until_refused(lambda: greedy.get("/api/v1/jobs"))
+        served = [await other.get("/api/v1/jobs") for _ in range(5)]
+        for wait in waits:
+            wait.cancel()
+        for ended in await asyncio.gather(*waits, return_exceptions=True):
+            if not isinstance(ended, BaseException):
+                ended.close()
 
     assert refused == 503
     assert {response.status for response in served} == {200}

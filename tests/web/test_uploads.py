@@ -17,11 +17,12 @@ from gateway.client import Gateway
 from gateway.errors import Conflict
 from gateway.foundation.db.pruning import prune
 from gateway.foundation.telemetry.metrics import EXECUTES
-from gateway.operations.uploads.store import MAX_OPEN, PRUNE
+from gateway.operations.uploads.store import MAX_OPEN, MAX_OPEN_OF_ORGANIZATION, PRUNE
 from gateway.upstream.upload_session import PIECE
+from tests.harness.blocked_loop import LIMIT, never_blocked
 from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.cut_connections import CutConnections
-from tests.harness.in_process import FrontEnd
+from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.sandbox import fault, received_requests
 from tests.harness.waiting import eventually
 from tests.web.test_routes import noted
@@ -251,6 +252,77 @@ async def test_the_open_uploads_of_a_connector_are_bounded(api, drive, sql):
     assert refused.status == 409
     assert f"{MAX_OPEN} unfinished uploads" in refused.body.decode()
     assert other
+
+
+async def test_the_open_uploads_of_an_organization_are_bounded(front, sql):
+    organization_id = await front.organization()
+    async with front.api(organization_id) as api, front.api() as stranger:
+        first, others = await api.connector("google-drive", DRIVE), await stranger.connector("google-drive", DRIVE)
+        await sql(
+            """
+            INSERT INTO uploads
+                (id, organization_id, connector_id, entity, size, key_id, wrapped_key, sealed, expires_at)
+            SELECT gen_random_uuid(), $1, $2, 'files', 1, 'k', '', '', now() + interval '1 hour'
+            FROM generate_series(1, $3::integer)
+            """,
+            organization_id,
+            UUID(first.record["id"]),
+            MAX_OPEN_OF_ORGANIZATION,
+        )
+        headers = {"Upload-Complete": "?0", "Upload-Length": "10"}
+        another = await api.connector("google-drive", DRIVE)
+
+        refused = await api.call("POST", f"{another.path}/upload/files_upload", params=UPLOAD, headers=headers)
+
+        assert refused.status == 409
+        assert f"the organization has {MAX_OPEN_OF_ORGANIZATION} unfinished uploads" in refused.body.decode()
+        assert await begun(others)
+
+
+async def test_the_files_of_one_organization_leave_slots_and_memory_to_the_others(tmp_path, database_url, redis_url):
+    async with (
+        front_end(tmp_path, database_url, redis_url, max_downloads=4) as front,
+        front.api() as greedy,
+        front.api() as polite,
+    ):
+        drive, other = await greedy.connector("google-drive", DRIVE), await polite.connector("google-drive", DRIVE)
+        path = f"{drive.path}/upload/files_upload?{urlencode(UPLOAD)}"
+        writers = [await sending(front, greedy, path) for _ in range(2)]
+        await eventually(lambda: front.limits.pieces.in_use > PIECE)
+
+        refused = await greedy.call("POST", path, data=b"hello")
+        sent_by_other = await polite.call("POST", f"{other.path}/upload/files_upload", params=UPLOAD, data=b"hello")
+
+        assert (refused.status, refused.headers["Retry-After"]) == (503, "5")
+        assert sent_by_other.status == 200, sent_by_other.body
+        for writer in writers:
+            writer.transport.abort()
+        await eventually(lambda: not front.limits.pieces.in_use)
+
+
+async def sending(front: FrontEnd, api: Api, path: str) -> asyncio.StreamWriter:
+    """An upload of a large file of which nothing arrives."""
+    _, writer = await asyncio.open_connection(URL(front.base_url).host, URL(front.base_url).port)
+    lines = {"Host": "a", **api.headers, "Content-Length": str(64 << 20)}
+    head = "".join(f"{name}: {value}\r\n" for name, value in lines.items())
+    writer.write(f"POST {path} HTTP/1.1\r\n{head}\r\n".encode())
+    return writer
+
+
+async def test_a_large_answer_of_an_application_is_stored_without_holding_the_loop(front):
+    organization_id, store = await front.organization(), front.services.operations.uploads.store
+    async with front.api(organization_id) as api:
+        drive = await api.connector("google-drive", DRIVE)
+        path = await begun(drive)
+    ids = organization_id, UUID(drive.record["id"]), UUID(path.rsplit("/", 1)[1])
+    upload, answer = await store.get(*ids), b'{"name":"' + b"x" * (16 << 20) + b'"}'
+
+    # One statement stores the answer, whatever its size.
+    with never_blocked(2 * LIMIT):
+        assert await store.complete(upload, answer)
+        found = await store.get(*ids)
+
+    assert found.answer == answer
 
 
 async def test_the_audit_log_has_the_beginning_and_the_end_of_an_upload_and_the_metrics_count_it_once(

@@ -20,8 +20,11 @@ from gateway.access.policy.model import NOTHING, Approval, Counted, Decision, Hi
 from gateway.access.policy.schema import Type, Unreadable, action_id, params_type, value_of
 from gateway.kinds.catalog import Operation
 
-#: maximum combinations of client, operation and connector whose statements are kept
-_MAX_KEPT = 20_000
+#: maximum characters of the statements that are kept for combinations of client, operation and connector, each of
+#: which counts as some more
+_MAX_KEPT, _COMBINATION = 16 << 20, 800
+#: characters of statements that are found and parsed for a call within a moment
+_SMALL = 64 << 10
 _ERRING = re.compile(r"policy `(\w+)`")
 _WHOLE = "*"
 #: the expressions `context` and `context.params` in Cedar's JSON format
@@ -35,6 +38,8 @@ class DecidedSet:
     def __init__(self, statements: Sequence[PolicyStatement]) -> None:
         self._statements = statements
         self._kept: dict[tuple[Any, ...], Residual] = {}
+        self._kept_size = 0
+        self.is_small = sum(each.size for each in statements) <= _SMALL
 
     def decide(self, call: PolicyCall, now: datetime) -> Decision:
         """The decision of a call."""
@@ -46,14 +51,24 @@ class DecidedSet:
 
     def about(self, call: PolicyCall) -> "Residual":
         """The statements about the client, operation and connector of a call."""
-        target = call.target
-        key = (call.client_id, call.groups, call.acting_client_id, call.entity, call.action, call.effect, target)
-        found = self._kept.get(key)
-        if found is None or not found.is_of(call.operation):
-            if len(self._kept) >= _MAX_KEPT:
-                self._kept.clear()
-            found = self._kept[key] = Residual([each for each in self._statements if _is_about(each, call)], call)
+        found = self.kept(call)
+        if found is None:
+            statements = [each for each in self._statements if _is_about(each, call)]
+            found, size = Residual(statements, call), _COMBINATION + sum(each.size for each in statements)
+            if self._kept_size + size > _MAX_KEPT:
+                self._kept, self._kept_size = {}, 0
+            self._kept[_key(call)] = found
+            self._kept_size += size
         return found
+
+    def kept(self, call: PolicyCall) -> "Residual | None":
+        """The same, if they were found for an earlier call."""
+        found = self._kept.get(_key(call))
+        return found if found is not None and found.is_of(call.operation) else None
+
+
+def _key(call: PolicyCall) -> tuple[Any, ...]:
+    return (call.client_id, call.groups, call.acting_client_id, call.entity, call.action, call.effect, call.target)
 
 
 class Residual:
@@ -93,6 +108,8 @@ class Residual:
             "resource": {"type": "Connector", "id": str(target.connector_id)},
         }
         self.always: Decision | None = self._unconditional()
+        if self.always is None:
+            _ = self._policies  # parsed with the statements, because that takes as long
 
     @property
     def redacts(self) -> tuple[str, ...]:
@@ -258,7 +275,7 @@ def _policies(numbered: Iterable[tuple[int, PolicyStatement]]) -> cedarpy.Policy
     """The statements for Cedar; the id of each is its index, because labels are not unique."""
     documents = {f"p{index}": statement.document for index, statement in numbered}
     return cedarpy.PolicySet.from_json_str(
-        json.dumps({"staticPolicies": documents, "templates": {}, "templateLinks": []})
+        json.dumps({"staticPolicies": documents, "templates": {}, "templateLinks": []}), release_gil=True
     )
 
 

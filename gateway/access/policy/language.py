@@ -18,6 +18,13 @@ _OF_APPROVALS = ("approvers", "expires", "reason")
 ANNOTATIONS = ("id", "advice", *_APPROVALS, *_OF_APPROVALS, "redact")
 #: maximum characters of a policy, of the text of an annotation, and maximum statements of a policy
 MAX_TEXT, _MAX_ANNOTATION, MAX_STATEMENTS = 64 << 10, 500, 200
+#: maximum levels of an expression: the brackets around a place, the operators and conditions before it in each of them,
+#: and the members that lead to it. The parser needs a part of the stack for each, and a full stack ends the process
+_MAX_LEVELS = 200
+_OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
+#: tokens after which what follows in the bracket is a level deeper, and those after which a new value begins
+_DEEPER = frozenset({"&&", "||", "+", "-", "*", "!", "if", "else"})
+_NEXT = frozenset({"==", "!=", "<", ">", "<=", ">=", "then", "has", "like", "is", "in", ":"})
 _TOKEN = re.compile(r'//[^\n]*|\s+|"(?:\\.|[^"\\])*"?|[A-Za-z_]\w*|\d+|::|==|!=|<=|>=|&&|\|\||.', re.DOTALL)
 _QUOTED = re.compile(r"`([^`]*)`")
 _UNFINISHED = "unexpected end of input"
@@ -49,6 +56,8 @@ class PolicyStatement:
     annotations: Mapping[str, str]
     #: the statement in Cedar's JSON format
     document: Mapping[str, Any] = field(repr=False)
+    #: characters of the document
+    size: int
 
     @property
     def approval(self) -> str | None:
@@ -63,7 +72,11 @@ class PolicyStatement:
 
 def statements_of(name: str, cedar: str) -> list[PolicyStatement]:
     """The statements of a stored policy, in their order; raises InvalidPolicy."""
-    documents = json.loads(_parsed(cedar))["staticPolicies"]
+    return _statements(name, json.loads(_parsed(cedar)))
+
+
+def _statements(name: str, parsed: Mapping[str, Any]) -> list[PolicyStatement]:
+    documents = parsed["staticPolicies"]
     ordered = sorted(documents.items(), key=lambda item: int(item[0].removeprefix("policy")))
     return [_statement(name, document) for _, document in ordered]
 
@@ -76,7 +89,7 @@ def checked(name: str, cedar: str, schema: "Schema") -> list[PolicyStatement]:
     parsed = json.loads(_parsed(cedar))
     if parsed["templates"]:
         raise text.refusal([(text.find(["?"]), "templates are not supported; name the principal or the resource")])
-    found = statements_of(name, cedar)
+    found = _statements(name, parsed)
     if not found:
         raise text.refusal([(0, "the policy has no statement; write at least one permit or forbid")])
     if len(found) > MAX_STATEMENTS:
@@ -151,6 +164,30 @@ class _PolicyText:
         found = next((token.start for token in tokens if token.text in wanted), None)
         return found if found is not None else tokens[0].start if tokens else 0
 
+    def too_deep(self) -> int | None:
+        """The offset of the first token with too many levels around it; None if there is none."""
+        outer: list[tuple[int, int]] = []
+        #: the levels outside of the bracket, the operators in it, and the members of the value
+        outside = operators = members = 0
+        for token in self.tokens:
+            if token.text in _OPENING:
+                outer.append((operators, members))
+                outside, operators, members = outside + operators + members + 1, 0, 0
+            elif token.text in _CLOSING and outer:
+                operators, members = outer.pop()
+                outside -= operators + members + 1
+            elif token.text == ".":
+                members += 1
+            elif token.text in _DEEPER:
+                operators, members = operators + 1, 0
+            elif token.text in _NEXT:
+                members = 0
+            elif token.text in (",", ";"):
+                operators = members = 0
+            if outside + operators + members > _MAX_LEVELS:
+                return token.start
+        return None
+
     def refusal(self, faults: Iterable[tuple[int, str]]) -> InvalidPolicy:
         """The error with these faults, each at an offset."""
         placed = [(*self._place(offset), message) for offset, message in faults]
@@ -169,10 +206,14 @@ class _PolicyText:
 
 
 def _parsed(cedar: str) -> str:
+    text = _PolicyText(cedar)
+    deep = text.too_deep()
+    if deep is not None:
+        message = f"the expression has more than {_MAX_LEVELS} levels; write a set, or several statements"
+        raise text.refusal([(deep, message)])
     try:
         return cedarpy.policies_to_json_str(cedar)
     except ValueError as error:
-        text = _PolicyText(cedar)
         raise text.refusal([(_syntax_offset(text, cedar, str(error)), str(error))]) from error
 
 
@@ -243,6 +284,7 @@ def _statement(name: str, document: Mapping[str, Any]) -> PolicyStatement:
         is_forbid=document["effect"] == "forbid",
         annotations=annotations,
         document=document,
+        size=len(json.dumps(document)),
     )
 
 

@@ -3,7 +3,6 @@
 An organization without policies costs one look-up in a dictionary for each call.
 """
 
-import asyncio
 import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
-from gateway.access.policy.decision import DecidedSet, reads_history, summed_paths
+from gateway.access.policy.decision import DecidedSet, Residual, reads_history, summed_paths
 from gateway.access.policy.history import HistoryStore, without
 from gateway.access.policy.language import statements_of
 from gateway.access.policy.model import ALLOWED, Decision, History, MadeCall, Policy, PolicyCall, Verdict
@@ -21,6 +20,7 @@ from gateway.contract.policies import PolicyMode
 from gateway.errors import DeniedByPolicy
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.notified_cache import NotifiedCache
+from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.telemetry.metrics import POLICY_DECISIONS
 
 log = logging.getLogger(__name__)
@@ -101,10 +101,10 @@ class PolicyPoint:
         if sets.reads_history:
             call = replace(call, history=await self._history_of(organization_id, call, sets))
         now = CLOCK.now()
-        decision = ALLOWED if sets.enforced is None else sets.enforced.decide(call, now)
+        decision = ALLOWED if sets.enforced is None else (await about(sets.enforced, call)).decide(call, now)
         POLICY_DECISIONS.add(PolicyMode.ENFORCE, decision.verdict)
         if sets.shadow is not None:
-            _report(call, decision, sets.shadow.decide(call, now))
+            _report(call, decision, (await about(sets.shadow, call)).decide(call, now))
         return decision
 
     async def groups_of(self, client_id: UUID) -> tuple[str, ...] | None:
@@ -121,17 +121,25 @@ class PolicyPoint:
 
     async def _history_of(self, organization_id: UUID, call: PolicyCall, sets: PolicySets) -> History:
         """What the client has called before, as far as statements about this call read it."""
-        about = [each.about(call) for each in (sets.enforced, sets.shadow) if each is not None]
-        if not any(each.reads_history for each in about):
+        found = [await about(each, call) for each in (sets.enforced, sets.shadow) if each is not None]
+        if not any(each.reads_history for each in found):
             return call.history
         operation = action_id(call.target.kind, call.entity, call.action)
-        summed = {path for each in about for path in each.summed}
+        summed = {path for each in found for path in each.summed}
         history = await self._history.of(organization_id, call.client_id, operation, summed)
         return without(history, call) if call.is_counted else history
 
     async def _read(self, organization_id: UUID) -> PolicySets:
         policies = await self._store.current(organization_id)
-        return await asyncio.to_thread(PolicySets.of, policies) if policies else _NONE
+        return await in_thread(PolicySets.of, policies) if policies else _NONE
+
+
+async def about(decided: DecidedSet, call: PolicyCall) -> Residual:
+    """The statements about a call; those of many or long ones are found in a thread."""
+    kept = decided.kept(call)
+    if kept is not None:
+        return kept
+    return decided.about(call) if decided.is_small else await in_thread(decided.about, call)
 
 
 def decided_by(policies: Iterable[Policy]) -> DecidedSet:

@@ -1,7 +1,7 @@
 """The use cases of administrators: store, read and delete policies."""
 
-import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,9 +12,11 @@ from gateway.access.policy.decision import DecidedSet
 from gateway.access.policy.language import Schema, checked
 from gateway.access.policy.model import Policy
 from gateway.access.policy.point import PolicyPoint, decided_by
-from gateway.access.policy.store import PolicyStore
+from gateway.access.policy.store import MAX_CHARACTERS, PolicyStore
 from gateway.contract.policies import NewPolicy, PolicyList, PolicyMode, PolicyView
+from gateway.errors import InvalidParams
 from gateway.foundation.aio.remembered import Remembered
+from gateway.foundation.aio.turns import in_thread, mapped
 
 
 class PolicyService:
@@ -53,7 +55,7 @@ class PolicyService:
             _require(caller)
             require_name(name)
             schema = await self._schema()
-            statements = await asyncio.to_thread(checked, name, cedar, schema)
+            statements = await in_thread(partial(checked, name, schema=schema), cedar)
             ids = sorted({each.annotations["id"] for each in statements if "id" in each.annotations})
             new = NewPolicy(name=name, mode=mode, cedar=cedar, description=description)
             stored = await self._store.put(caller.organization_id, new, ids, caller.client_id, if_match)
@@ -82,8 +84,8 @@ class PolicyService:
         """The enforced ones of these policies, else all stored ones as if they were enforced; raises InvalidPolicy."""
         if policies is None:
             current = await self._store.current(organization_id)
-            return await asyncio.to_thread(decided_by, current) if current else None
-        return await asyncio.to_thread(_trial_set, policies, await self._schema())
+            return await in_thread(decided_by, current) if current else None
+        return await _trial_set(policies, await self._schema())
 
     async def groups_of(self, client_id: UUID) -> tuple[str, ...] | None:
         """The groups of a person; None for a client that is no person."""
@@ -93,7 +95,7 @@ class PolicyService:
         """For each name the enforced policies, and the named one whatever its mode is."""
         _require(caller)
         current = await self._store.current(caller.organization_id)
-        return await asyncio.to_thread(_as_enforced, current, names)
+        return await in_thread(partial(_as_enforced, current), names)
 
     async def schema(self, caller: Caller) -> Mapping[str, Any]:
         """The schema in Cedar's JSON format."""
@@ -123,10 +125,12 @@ def _as_enforced(current: Sequence[Policy], names: Collection[str]) -> Mapping[s
     return sets
 
 
-def _trial_set(policies: Sequence[NewPolicy], schema: Schema) -> DecidedSet | None:
+async def _trial_set(policies: Sequence[NewPolicy], schema: Schema) -> DecidedSet | None:
     enforced = [each for each in policies if each.mode is PolicyMode.ENFORCE]
-    statements = [statement for each in enforced for statement in checked(each.name, each.cedar, schema)]
-    return DecidedSet(statements) if enforced else None
+    if sum(len(each.cedar) for each in enforced) > MAX_CHARACTERS:
+        raise InvalidParams(f"the policies have more than {MAX_CHARACTERS:,} characters; try fewer at once")
+    found = await mapped(lambda each: checked(each.name, each.cedar, schema), enforced, lambda each: True)
+    return DecidedSet([statement for statements in found for statement in statements]) if enforced else None
 
 
 def _require(caller: Caller) -> None:

@@ -11,6 +11,8 @@ from gateway.foundation.db.pool import Connection, Database
 
 #: maximum policies of an organization, and kept versions of one
 MAX_POLICIES, MAX_VERSIONS = 1000, 100
+#: maximum characters of the current policies of an organization, all of which each decision may need
+MAX_CHARACTERS = 512 << 10
 _COLUMNS = "name, version, mode, cedar, description, created_at, created_by"
 _CURRENT = f"SELECT {_COLUMNS} FROM policies WHERE organization_id = $1 AND is_current ORDER BY name"
 _VERSIONS = f"SELECT {_COLUMNS} FROM policies WHERE organization_id = $1 AND name = $2 ORDER BY version DESC"
@@ -23,7 +25,8 @@ _LOCK = "SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE"
 _STATE = """
     SELECT (SELECT version FROM policies WHERE organization_id = $1 AND name = $2 AND is_current) AS current,
            (SELECT max(version) FROM policies WHERE organization_id = $1 AND name = $2) AS latest,
-           (SELECT count(*) FROM policies WHERE organization_id = $1 AND is_current AND name <> $2) AS others
+           count(*) AS others, coalesce(sum(length(cedar)), 0) AS characters
+    FROM policies WHERE organization_id = $1 AND is_current AND name <> $2
 """
 _SHARED_ID = """
     SELECT name, (SELECT id FROM unnest(ids) AS id WHERE id = ANY ($3::text[]) LIMIT 1) AS id
@@ -81,6 +84,8 @@ class PolicyStore:
             state = await _locked(connection, organization_id, new.name, if_match)
             if state["others"] >= MAX_POLICIES:
                 raise Conflict(f"the organization has {MAX_POLICIES} policies; delete some")
+            if state["characters"] + len(new.cedar) > MAX_CHARACTERS:
+                raise Conflict(f"the organization's policies have more than {MAX_CHARACTERS:,} characters; delete some")
             shared = await connection.fetchrow(_SHARED_ID, organization_id, new.name, list(ids))
             if shared is not None:
                 message = f"the id {shared['id']!r} is that of a statement of the policy {shared['name']!r}"

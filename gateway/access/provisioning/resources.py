@@ -63,6 +63,8 @@ R = TypeVar("R", bound=Resource[Any])
 
 #: maximum email addresses of a user, and characters of one text
 _MAX_EMAILS, _MAX_TEXT = 20, 1000
+#: maximum operations of a patch of a user, each of which is compared with all addresses, and values in their lists
+_MAX_USER_OPERATIONS, _MAX_USER_VALUES = 100, 200
 #: what providers send that RFC 7644 does not have: unknown attributes, `value` of a removal, filters without a match
 _TOLERANT = ScimPolicy(
     unknown=ScimPolicy.Unknown.ignore,
@@ -171,6 +173,9 @@ def read_user(document: Mapping[str, Any]) -> UserState:
 def patched_user(user: StoredUser, document: Mapping[str, Any]) -> UserState:
     """The state of the user after the operations of a patch."""
     operations = [_with_one_value(each) for each in _operations(document)]
+    if len(operations) > _MAX_USER_OPERATIONS or sum(map(_values_in, operations)) > _MAX_USER_VALUES:
+        most = f"{_MAX_USER_OPERATIONS} operations with {_MAX_USER_VALUES} values"
+        raise refused("tooMany", f"a patch of a user may have {most}; send several")
     model = _model_of(user)
     # An administrator may have changed the name since; what the provider did not send is made from its parts.
     attributes = msgspec.json.decode(user.attributes)
@@ -435,6 +440,13 @@ def _operations(document: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     if not all(isinstance(each, dict) for each in operations):
         raise refused("invalidSyntax", "each of Operations must be an object")
     return operations
+
+
+def _values_in(operation: Mapping[str, Any]) -> int:
+    """The number of values in the lists of an operation."""
+    value = operation.get("value")
+    lists = value.values() if isinstance(value, dict) else [value]
+    return sum(len(each) for each in lists if isinstance(each, list))
 
 
 def _with_one_value(operation: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from gateway.errors import UpstreamInvalidResponse
@@ -26,7 +27,7 @@ class NoticedChange(NamedTuple):
     record_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Notice:
     """The request of an application, undecoded; names of `headers` are case-insensitive."""
 
@@ -36,6 +37,7 @@ class Notice:
     headers: Mapping[str, str] = field(repr=False)
     body: bytes = field(repr=False)
 
+    @cached_property
     def document(self) -> Any:
         """The JSON of the body; None for anything else."""
         try:
@@ -47,12 +49,12 @@ class Notice:
         """The text or number in a header (`$header.name`) or at a path of the body; empty if there is none."""
         if path[:1] == (HEADER_PATH,):
             return self.headers.get(".".join(path[1:]), "")
-        return _text(value_at(self.document(), path) if path else None)
+        return _text(value_at(self.document, path) if path else None)
 
 
 def changes_of(spec: NoticeSpec, notice: Notice) -> list[NoticedChange]:
     """The changes of the notice, sorted and without duplicates; a body that is not JSON is one change."""
-    found = value_at(notice.document(), spec.changes)
+    found = value_at(notice.document, spec.changes)
     changes = found if isinstance(found, list) else [found]
     is_in_header = spec.type[:1] == (HEADER_PATH,)
     types = (notice.text_at(spec.type) if is_in_header else value_at(change, spec.type) for change in changes)

@@ -1,21 +1,24 @@
 """The use cases of inbound webhooks: create a connector's hook, receive a notice, bring synchronizations forward."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
 from uuid import UUID
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller
 from gateway.connectors.access import ConnectorAccess
 from gateway.context_store.notices.model import Hook
-from gateway.context_store.notices.notice import Notice, changes_of
+from gateway.context_store.notices.notice import Notice, NoticedChange, changes_of
 from gateway.context_store.notices.store import HookStore
 from gateway.context_store.notices.verification import delivery_digest
 from gateway.context_store.sync.service import Synchronization
 from gateway.contract.hooks import HookView
 from gateway.errors import FieldError, Forbidden, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.telemetry.metrics import NOTICES
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.notice_signatures import key_of
@@ -32,6 +35,8 @@ _MAX_SECRETS = 2
 _MAX_HANDSHAKES = 20
 #: seconds between the runs of an entity that notices bring forward
 _PAUSE = 5.0
+#: bytes of a notice that is read in a thread: it may report very many changes
+_LARGE = 64 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,16 +151,15 @@ class InboundWebhooks:
             raise _refused(hook.kind)
         if _has_secret_handshake(spec) and spec.signature.header not in notice.headers:
             return await self._handshake(spec, hook, notice)
-        digest = delivery_digest(spec, notice, hook.secrets, CLOCK.now())
-        if digest is None:
+        read = partial(_read, spec, hook)
+        signed = await in_thread(read, notice) if len(body) > _LARGE else read(notice)
+        if signed is None:
             raise _refused(hook.kind)
-        if spec.handshake is not None and spec.handshake.style == "challenge":
-            challenge = notice.text_at(spec.handshake.path)
-            if challenge:
-                NOTICES.add(hook.kind, "handshake")
-                return Receipt(challenge=challenge)
-        changes = changes_of(spec, notice)
-        is_new = await self._store.store(hook, digest, changes)
+        if signed.challenge:
+            NOTICES.add(hook.kind, "handshake")
+            return Receipt(challenge=signed.challenge)
+        changes = signed.changes
+        is_new = await self._store.store(hook, signed.digest, changes)
         if changes and _has_secret_handshake(spec) and hook.handshake_until > CLOCK.now():
             # The application has its secret; a request for the hook expects handshakes again.
             await self._store.expect_handshake(hook, 0)
@@ -189,6 +193,25 @@ class InboundWebhooks:
         """The webhooks of the kind's spec; None for a kind without webhooks, and for one that is not served."""
         served = self._catalog.kinds.get(kind)
         return None if served is None else served.spec.webhooks
+
+
+class _Signed(NamedTuple):
+    """What a notice says that the application has signed."""
+
+    digest: bytes
+    #: the challenge of a handshake; empty for a notice of changes
+    challenge: str
+    changes: Sequence[NoticedChange]
+
+
+def _read(spec: NoticeSpec, hook: Hook, notice: Notice) -> _Signed | None:
+    """What the notice says; None if none of the hook's secrets has signed it."""
+    digest = delivery_digest(spec, notice, hook.secrets, CLOCK.now())
+    if digest is None:
+        return None
+    is_challenge = spec.handshake is not None and spec.handshake.style == "challenge"
+    challenge = notice.text_at(spec.handshake.path) if spec.handshake is not None and is_challenge else ""
+    return _Signed(digest, challenge, () if challenge else changes_of(spec, notice))
 
 
 def _has_secret_handshake(spec: NoticeSpec) -> bool:

@@ -50,14 +50,22 @@ _EXPECT_HANDSHAKE = """
     UPDATE inbound_hooks SET handshake_until = now() + make_interval(secs => $3) WHERE organization_id = $1 AND id = $2
 """
 _DELETE = "DELETE FROM inbound_hooks WHERE organization_id = $1 AND connector_id = $2 RETURNING id"
-# A repeated notice changes nothing. Many notices of a record or an entity are one row, which a synchronization deletes.
-_STORE = """
+# A repeated notice changes nothing. Many notices of a record or an entity are one row, which a synchronization deletes;
+# an entity whose list will be read, because many of its records have changed, gets one row more for all others.
+_STORE = f"""
     WITH stored AS (
         INSERT INTO inbound_notices (hook_id, digest, organization_id) VALUES ($1, $2, $3)
         ON CONFLICT DO NOTHING RETURNING hook_id
+    ), many AS (
+        SELECT entity FROM (SELECT DISTINCT unnest($5::text[]) AS entity) AS named
+        WHERE (SELECT count(*) FROM (
+            SELECT FROM inbound_changes AS pending
+            WHERE pending.connector_id = $4 AND pending.entity = named.entity LIMIT {_MAX_RECORDS + 1}
+        ) AS counted) > {_MAX_RECORDS}
     ), changed AS (
         INSERT INTO inbound_changes (connector_id, entity, record_id, organization_id)
-        SELECT $4, entity, record_id, $3 FROM stored, unnest($5::text[], $6::text[]) AS change (entity, record_id)
+        SELECT DISTINCT $4::uuid, entity, CASE WHEN many.entity IS NULL THEN record_id ELSE '' END, $3::uuid
+        FROM stored, unnest($5::text[], $6::text[]) AS change (entity, record_id) LEFT JOIN many USING (entity)
         ON CONFLICT (connector_id, entity, record_id) DO UPDATE SET noticed_at = clock_timestamp()
     )
     SELECT EXISTS (SELECT FROM stored)
@@ -68,10 +76,12 @@ _BRING_FORWARD = f"""
     WITH free AS (
         SELECT e.id, change.connector_id, change.entity
         FROM (
-            SELECT connector_id, entity, min(noticed_at) AS noticed_at FROM inbound_changes
-            GROUP BY connector_id, entity HAVING bool_or(record_id = '') OR count(*) > {_MAX_RECORDS}
+            SELECT connector_id, entity, min(noticed_at) AS noticed_at,
+                   row_number() OVER (PARTITION BY organization_id ORDER BY min(noticed_at)) AS turn
+            FROM inbound_changes
+            GROUP BY organization_id, connector_id, entity HAVING bool_or(record_id = '') OR count(*) > {_MAX_RECORDS}
         ) AS change JOIN context_entities AS e USING (connector_id, entity)
-        WHERE {IS_FREE} ORDER BY change.noticed_at LIMIT {_MAX} FOR NO KEY UPDATE OF e SKIP LOCKED
+        WHERE {IS_FREE} ORDER BY change.turn, change.noticed_at LIMIT {_MAX} FOR NO KEY UPDATE OF e SKIP LOCKED
     ), forward AS (
         UPDATE context_entities AS e
         SET next_sync_at = LEAST(next_sync_at, GREATEST(now(), last_synced_at + make_interval(secs => $1)))
@@ -81,14 +91,19 @@ _BRING_FORWARD = f"""
     WHERE change.connector_id = free.connector_id AND change.entity = free.entity
     RETURNING change.connector_id, change.entity
 """
-# A connector has one job that reads records; the next job reads all records that change meanwhile.
+# A connector has one job that reads records; the next job reads all records that change meanwhile. Organizations take
+# turns, so that many changes of one do not delay the others'.
 _TAKE_RECORDS = f"""
-    WITH taken AS (
-        SELECT connector_id, entity, record_id FROM inbound_changes AS change
+    WITH waiting AS (
+        SELECT change.*, row_number() OVER (PARTITION BY organization_id ORDER BY noticed_at) AS turn
+        FROM inbound_changes AS change
         WHERE record_id <> '' AND NOT EXISTS (
             SELECT FROM jobs WHERE jobs.connector_id = change.connector_id AND task = '{SYNCHRONIZE.name}'
               AND action = 'get' AND jobs.status IN ('queued', 'running', 'waiting'))
-        ORDER BY noticed_at LIMIT {_MAX} FOR UPDATE SKIP LOCKED
+    ), taken AS (
+        SELECT change.connector_id, change.entity, change.record_id
+        FROM inbound_changes AS change JOIN waiting USING (connector_id, entity, record_id)
+        ORDER BY turn, waiting.noticed_at LIMIT {_MAX} FOR UPDATE OF change SKIP LOCKED
     )
     DELETE FROM inbound_changes AS change USING taken
     WHERE (change.connector_id, change.entity, change.record_id)

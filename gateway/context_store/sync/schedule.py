@@ -35,13 +35,18 @@ IS_FREE = """
 """
 # Several schedulers may run it: rows are locked, and a claim sets the time of the next run. Each connector gets one
 # job, whose id is created here, so that the claim expires soon if its scheduler dies before it accepts the job.
+# Organizations take turns, so that many entities of one do not delay the others'.
 CLAIM_DUE = f"""
-    WITH due AS (
-        SELECT e.id, e.connector_id FROM context_entities AS e JOIN connectors AS c ON c.id = e.connector_id
+    WITH ready AS (
+        SELECT e.id, row_number() OVER (PARTITION BY e.organization_id ORDER BY e.next_sync_at) AS turn
+        FROM context_entities AS e JOIN connectors AS c ON c.id = e.connector_id
         JOIN organizations AS o ON o.id = c.organization_id AND o.disabled_at IS NULL AND o.moving_since IS NULL
         WHERE e.next_sync_at <= now() AND c.status = 'active' AND c.deleted_at IS NULL AND c.kind = ANY ($3::text[])
           AND {IS_FREE}
-        ORDER BY e.next_sync_at LIMIT $1 FOR NO KEY UPDATE OF e SKIP LOCKED
+    ), due AS (
+        SELECT e.id, e.connector_id FROM context_entities AS e JOIN ready USING (id)
+        WHERE e.next_sync_at <= now() AND {IS_FREE}
+        ORDER BY ready.turn, e.next_sync_at LIMIT $1 FOR NO KEY UPDATE OF e SKIP LOCKED
     ), claimed AS MATERIALIZED (
         SELECT connector_id, gen_random_uuid() AS job_id FROM (SELECT DISTINCT connector_id FROM due) AS connector
     )

@@ -15,6 +15,8 @@ _COLLECTIONS = (20_000, 20, 50)
 #: malloc.h of the GNU C library; a threshold that is set is not raised
 _M_MMAP_THRESHOLD = -3
 _MMAP_THRESHOLD = 512 << 10
+#: the setting for heaps of threads, and their number: each thread would keep the holes of its own computations
+_M_ARENA_MAX, _ARENAS = -8, 2
 
 
 def collect_rarely() -> None:
@@ -33,3 +35,4 @@ def tune_malloc() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if mallopt is not None:
         mallopt(_M_MMAP_THRESHOLD, _MMAP_THRESHOLD)
+        mallopt(_M_ARENA_MAX, _ARENAS)

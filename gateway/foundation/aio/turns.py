@@ -1,7 +1,12 @@
-"""Long computations between the other tasks of an event loop: in short turns, one computation at a time."""
+"""Long computations between the other tasks of an event loop: in short turns, one computation at a time.
+
+Organizations take turns, so that many computations of one do not delay those of another.
+"""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+from contextvars import ContextVar
 from time import perf_counter
 from typing import TypeVar
 from weakref import WeakKeyDictionary
@@ -11,8 +16,54 @@ R = TypeVar("R")
 
 #: seconds that a computation holds the event loop in one turn
 _TURN = 0.01
-_COMPUTING: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
-_IN_THREAD: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+_HOLDER: ContextVar[Hashable] = ContextVar("holder of computations", default=None)
+
+
+def compute_for(holder: Hashable) -> None:
+    """Count the computations of this task, and of those that it starts, as those of a holder: an organization."""
+    _HOLDER.set(holder)
+
+
+class Turns:
+    """A lock: the holders that wait for it take turns, and so do the computations of one."""
+
+    def __init__(self) -> None:
+        self._is_taken = False
+        #: holder → its waiting computations; the first holder is next
+        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
+
+    async def __aenter__(self) -> None:
+        if not self._is_taken:
+            self._is_taken = True
+            return
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(_HOLDER.get(), deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                self._pass_on()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._pass_on()
+
+    def _pass_on(self) -> None:
+        """Give the next turn to the holder that has waited longest; it is the last one afterwards."""
+        while self._waiting:
+            holder = next(iter(self._waiting))
+            turns = self._waiting.pop(holder)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[holder] = turns
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._is_taken = False
+
+
+_COMPUTING: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
+_IN_THREAD: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
 
 
 async def mapped(
@@ -47,16 +98,16 @@ async def mapped(
 
 async def in_turn(computation: Callable[[], R]) -> R:
     """The result of a computation that takes about one turn, between the turns of others."""
-    async with _lock(_COMPUTING):
+    async with _turns(_COMPUTING):
         await asyncio.sleep(0)
         return computation()
 
 
 async def in_thread(function: Callable[[T], R], argument: T) -> R:
     """The result of a computation that may take longer than a turn; one at a time runs outside the event loop."""
-    async with _lock(_IN_THREAD):
+    async with _turns(_IN_THREAD):
         return await asyncio.to_thread(function, argument)
 
 
-def _lock(locks: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock]) -> asyncio.Lock:
-    return locks.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+def _turns(by_loop: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns]) -> Turns:
+    return by_loop.setdefault(asyncio.get_running_loop(), Turns())

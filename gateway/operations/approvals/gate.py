@@ -13,10 +13,11 @@ from gateway.connectors.resolver import ResolvedConnector
 from gateway.contract.approvals import ApprovalStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import ApprovalChanged, GatewayError
-from gateway.foundation.aio.turns import in_turn
+from gateway.foundation.aio.turns import in_thread, in_turn
 from gateway.jobs.leases import JobWaits
 from gateway.jobs.model import JobSummary, StoredJob
 from gateway.operations.approvals.model import (
+    MAX_ALL_CHANGES,
     MAX_SHOWN,
     Digest,
     Proposal,
@@ -29,7 +30,10 @@ from gateway.operations.approvals.model import (
 from gateway.operations.approvals.notices import ApprovalNotices
 from gateway.operations.approvals.store import ApprovalRow, ApprovalStore
 from gateway.upstream.prepared import PreparedCall, prepare
+from gateway.upstream.responses import OperationResult
 
+#: bytes of a record that is read in a thread
+_LARGE = 256 << 10
 CHANGED = "what was approved is no longer what would be done; send the call again"
 
 
@@ -113,7 +117,8 @@ async def _proposal(
             await in_turn(partial(digest.add, request))
             if len(shown) < MAX_SHOWN:
                 shown.append(request)
-                changes += await _changes(resolved, call) if reads_changes else []
+                if reads_changes and len(changes) < MAX_ALL_CHANGES:
+                    changes += await _changes(resolved, call)
     return Proposal(
         digest=digest.value, account_id=record.account_id, items=digest.items, requests=shown, changes=changes
     )
@@ -130,10 +135,16 @@ async def _changes(resolved: ResolvedConnector, call: PreparedCall) -> list[Reco
         return []
     with suppress(GatewayError):
         named = {name: call.params[name] for name in path if name in call.params}
-        found = (await resolved.connector.run_to_end(prepare(reading, named))).decoded()
-        if isinstance(found, Mapping):
-            written: dict[str, Any] = {name: value for name, value in call.params.items() if name not in path}
+        answer = await resolved.connector.run_to_end(prepare(reading, named))
+        written: dict[str, Any] = {name: value for name, value in call.params.items() if name not in path}
+
+        def changes(answer: OperationResult) -> list[RecordChange]:
+            found = answer.decoded()
+            if not isinstance(found, Mapping):
+                return []
             return changes_in(str(operation), "/".join(map(str, named.values())), found, written)
+
+        return await in_thread(changes, answer) if len(answer.result) > _LARGE else changes(answer)
     return []
 
 

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import rfc8785
 from msgspec import Struct
 
@@ -18,8 +19,8 @@ from gateway.jobs.model import StoredJob
 
 #: requests that approvers see; the digest is that of all
 MAX_SHOWN = 100
-#: changes that approvers see
-_MAX_CHANGES = 100
+#: changes of a record and of a request for approval that approvers see, and bytes of JSON of a value
+_MAX_CHANGES, MAX_ALL_CHANGES, _MAX_VALUE = 100, 1000, 4096
 #: the largest whole number that canonical JSON has (RFC 8785 §3.2.2.3)
 _LARGEST = 2**53 - 1
 _APPROVERS = re.compile(r'(Group|Client|Person)::"([^"]+)"(?:\s*,\s*([1-9]))?')
@@ -215,8 +216,22 @@ def changes_in(operation: str, record: str, found: Mapping[str, Any], written: M
             old = inner.get(member) if isinstance(inner, Mapping) else None
             if old != new:
                 path = f"{prefix}{member}"
-                changes.append(RecordChange(record=record, member=path, old=old, new=new, operation=operation))
-    return changes[:_MAX_CHANGES]
+                change = RecordChange(record=record, member=path, old=_short(old), new=_short(new), operation=operation)
+                changes.append(change)
+                if len(changes) == _MAX_CHANGES:
+                    return changes
+    return changes
+
+
+def _short(value: Any) -> Any:
+    """The value; of a large one its length and its digest, by which it is compared when the job goes on.
+
+    It is an object, like one that may have redacted members.
+    """
+    encoded = msgspec.json.encode(value, order="sorted")
+    if len(encoded) <= _MAX_VALUE:
+        return value
+    return {"bytes": len(encoded), "sha-256": base64.b64encode(hashlib.sha256(encoded).digest()).decode()}
 
 
 def shows(change: RecordChange, redacted: Collection[str]) -> bool:

@@ -3,12 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
 
 from gateway.errors import Conflict, NotFound, UploadExpired
+from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Binding, Sealed, Vault
 
@@ -18,14 +20,15 @@ _INSERT = """
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9), $10)
     RETURNING expires_at
 """
-#: maximum uploads of a connector that are begun and neither complete nor expired
-MAX_OPEN = 1000
+#: maximum uploads of a connector and of an organization that are begun and neither complete nor expired
+MAX_OPEN, MAX_OPEN_OF_ORGANIZATION = 1000, 5000
+_OPEN = "SELECT FROM uploads WHERE organization_id = $1 AND NOT is_complete AND expires_at > now()"
 _COUNT = f"""
-    SELECT count(*) FROM (
-        SELECT FROM uploads
-        WHERE organization_id = $1 AND connector_id = $2 AND NOT is_complete AND expires_at > now() LIMIT {MAX_OPEN}
-    ) AS open
+    SELECT (SELECT count(*) FROM ({_OPEN} AND connector_id = $2 LIMIT {MAX_OPEN}) AS open) AS of_connector,
+           (SELECT count(*) FROM ({_OPEN} LIMIT {MAX_OPEN_OF_ORGANIZATION}) AS open) AS of_organization
 """
+#: bytes of an answer that is sealed and opened in a thread
+_LARGE = 256 << 10
 _GET = """
     SELECT id, organization_id, connector_id, entity, size, fence, is_complete, key_id, wrapped_key, sealed, expires_at,
            expires_at <= now() AS is_expired
@@ -81,12 +84,17 @@ class UploadStore:
         self._vault = vault
 
     async def require_room(self, organization_id: UUID, connector_id: UUID) -> None:
-        """Raise Conflict if the connector has the maximum number of open uploads."""
+        """Raise Conflict if the connector or its organization has the maximum number of open uploads."""
         async with self._database.tenant(organization_id) as connection:
-            if await connection.fetchval(_COUNT, organization_id, connector_id) >= MAX_OPEN:
-                raise Conflict(
-                    f"the connector has {MAX_OPEN} unfinished uploads; finish some, or wait until they expire"
-                )
+            found = await connection.fetchrow(_COUNT, organization_id, connector_id)
+        assert found is not None
+        bounds = (
+            ("connector", found["of_connector"], MAX_OPEN),
+            ("organization", found["of_organization"], MAX_OPEN_OF_ORGANIZATION),
+        )
+        for owner, count, most in bounds:
+            if count >= most:
+                raise Conflict(f"the {owner} has {most} unfinished uploads; finish some, or wait until they expire")
 
     async def create(
         self,
@@ -133,7 +141,8 @@ class UploadStore:
         if row["is_expired"]:
             raise UploadExpired("the upload was not finished in time; start it again with POST …/upload/{entity}")
         sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
-        values = self._vault.open(sealed, binding(organization_id, upload_id))
+        read = partial(self._vault.open, binding=binding(organization_id, upload_id))
+        values = await in_thread(read, sealed) if len(sealed.sealed) > _LARGE else read(sealed)
         return Upload(
             id=row["id"],
             organization_id=organization_id,
@@ -163,8 +172,12 @@ class UploadStore:
 
     async def complete(self, upload: Upload, answer: bytes) -> bool:
         """Store the application's answer; false if another request has done so."""
-        values = {"session_url": upload.session_url, "answer": answer.decode()}
-        secrets = self._sealed(upload.organization_id, upload.id, upload.params, **values)
+
+        def sealed(answer: bytes) -> tuple[str, bytes, bytes]:
+            values = {"session_url": upload.session_url, "answer": answer.decode()}
+            return self._sealed(upload.organization_id, upload.id, upload.params, **values)
+
+        secrets = await in_thread(sealed, answer) if len(answer) > _LARGE else sealed(answer)
         async with self._database.tenant(upload.organization_id) as connection:
             return await connection.fetchval(_COMPLETE, upload.organization_id, upload.id, *secrets) is not None
 

@@ -36,6 +36,8 @@ _PAUSE = 1.0
 _BODIES = 4
 #: notices of the maximum size that fit into memory at least, so that one organization's share is one
 _NOTICES = 2
+#: a holder that takes slots of different sizes takes this fraction of those that are left of its share
+_PARTS = 8
 _REQUEST_ID = "0" * 32
 
 
@@ -75,6 +77,14 @@ class FairSlots:
         self._held[holder] = held + count
         self.in_use += count
         return Slot(self, holder, count)
+
+    def acquire_part(self, holder: Hashable, least: int, most: int) -> Slot:
+        """Take a part of the slots that are left of the holder's share: at least and at most so many.
+
+        Raises Unavailable if the least is not left.
+        """
+        left = min(self._total - self.in_use, self._share(held := self._held.get(holder, 0)) - held)
+        return self.acquire(holder, max(least, min(most, left // _PARTS)))
 
     def acquire_rest(self, holder: Hashable, count: int) -> Slot:
         """Take slots for what cannot be refused any more: so many, or those that are left of the holder's share."""
@@ -120,6 +130,8 @@ class Limits:
         largest = _BODIES * settings.max_body_bytes, _NOTICES * settings.max_notice_bytes
         body_bytes = max(settings.max_bodies_bytes, *largest)
         self.bodies = FairSlots(body_bytes, "bodies", "request bodies", unit="bytes")
+        #: bytes of files that wait for an application to take them, by organization
+        self.pieces = FairSlots(body_bytes, "pieces", "pieces of uploads", retry_after=5, unit="bytes")
         #: bytes of responses that their callers have not yet read, by organization
         self.answers = FairSlots(settings.max_answers_bytes, "answers", "unread responses", unit="bytes")
         self.in_progress = 0
@@ -186,6 +198,15 @@ class Limits:
             yield
         finally:
             self._suspended -= 1
+            slot.release()
+
+    @contextmanager
+    def one_piece(self, organization_id: UUID, least: int, most: int) -> Iterator[int]:
+        """Hold memory for a piece of a file within the block: so many bytes. Raises Unavailable."""
+        slot = self.pieces.acquire_part(organization_id, least, most)
+        try:
+            yield slot.count
+        finally:
             slot.release()
 
 

@@ -10,6 +10,7 @@ from pydantic import Field
 from gateway.access.identity.model import Scope, id_of
 from gateway.contract.hooks import HookView, NoticeAnswer
 from gateway.errors import BodyTooLarge, Forbidden
+from gateway.foundation.aio.turns import compute_for
 from gateway.foundation.telemetry.metrics import NOTICE_SECONDS, NOTICES
 from gateway.web.bodies import Body, json_response, path_id, read_body, read_bytes
 from gateway.web.keys import ACCESS, CALLER, SERVICES
@@ -62,6 +63,7 @@ async def receive_notice(request: web.Request) -> web.Response:
     services, started = request.app[SERVICES], time.perf_counter()
     try:
         hook = await services.copy.notices.find(id_of(request.match_info["hook_id"]))
+        compute_for(hook.organization_id)
         body = await read_bytes(request.clone(client_max_size=services.settings.max_notice_bytes))
         query = request.rel_url.raw_query_string
         receipt = await services.copy.notices.receive(hook, request.method, query, request.headers, body)

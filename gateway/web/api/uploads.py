@@ -6,6 +6,7 @@ Resumable uploads follow "Resumable Uploads for HTTP", draft-ietf-httpbis-resuma
 import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 from aiohttp import HttpVersion11, web
@@ -78,7 +79,7 @@ async def upload(request: web.Request) -> web.Response:
         request_id=request[REQUEST_ID],
     )
     type_ = request.content_type if "Content-Type" in request.headers else _UNTYPED
-    file = SourceFile(name, type_, size, _chunks(request))
+    file = _file(request, name, type_, size)
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
         if "Upload-Complete" in request.headers:
             return await _begun(request, call, file, length)
@@ -108,7 +109,7 @@ async def append(request: web.Request) -> web.Response:
     if length is None or request.content_type != PARTIAL_UPLOAD:
         raise MalformedRequest(f"a part of an upload needs Content-Length and Content-Type: {PARTIAL_UPLOAD}")
     offset, is_last = _number(request, "Upload-Offset"), _is_complete(request)
-    part = SourceFile("", PARTIAL_UPLOAD, length, _chunks(request))
+    part = _file(request, "", PARTIAL_UPLOAD, length)
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
         return await _append(request, _ids(request), offset, part, is_last=is_last)
 
@@ -121,7 +122,7 @@ async def _begun(request: web.Request, call: OperationCall, file: SourceFile, le
     if length == 0 and not is_last:
         return json_response(state.view, 201, headers)
     _send_interim(request, headers)
-    part = SourceFile(file.name, file.content_type, length, _chunks(request))
+    part = _file(request, file.name, file.content_type, length)
     ids = call.connector_id, state.upload.id
     return await _append(request, ids, 0, part, is_last=is_last, status=201)
 
@@ -195,6 +196,12 @@ def _number(request: web.Request, name: str) -> int:
 
 def _ids(request: web.Request) -> tuple[Any, Any]:
     return path_id(request, "connector_id"), path_id(request, "upload_id")
+
+
+def _file(request: web.Request, name: str, content_type: str, size: int) -> SourceFile:
+    """The file in the body, whose pieces are in the memory of the caller's organization."""
+    memory = partial(request.app[LIMITS].one_piece, request[CALLER].organization_id)
+    return SourceFile(name, content_type, size, _chunks(request), memory)
 
 
 async def _chunks(request: web.Request) -> AsyncIterator[bytes]:

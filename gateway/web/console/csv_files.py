@@ -9,7 +9,7 @@ from gateway.kinds.spreadsheets import csv_lines, guarded
 
 def csv_response(name: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> web.Response:
     """The rows as a file that the browser downloads under the name."""
-    text = csv_lines([columns, *([_cell(value) for value in row] for row in rows)])
+    text = csv_lines([_cell(value) for value in row] for row in (columns, *rows))
     headers = {"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"}
     return web.Response(text=text, content_type="text/csv", charset="utf-8", headers=headers)
 

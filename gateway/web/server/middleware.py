@@ -5,10 +5,11 @@ import re
 import time
 from contextlib import AbstractContextManager
 from functools import cache
+from io import BytesIO
 from random import getrandbits
 
 from aiohttp import web
-from aiohttp.hdrs import AUTHORIZATION, CONTENT_ENCODING, ORIGIN, SERVER
+from aiohttp.hdrs import AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, ORIGIN, SERVER
 from aiohttp.typedefs import Handler
 from msgspec import Struct
 from multidict import istr
@@ -22,6 +23,7 @@ from gateway.errors import (
     MalformedRequest,
     UnsupportedEncoding,
 )
+from gateway.foundation.aio.turns import compute_for
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REQUEST_SECONDS, REQUESTS
 from gateway.web.admission.load_shedding import ANSWER_MEMORY, LIMITS, Limits, Slot
@@ -59,6 +61,8 @@ _READING = ("GET", "HEAD", "OPTIONS")
 _WELL_KNOWN = "/.well-known/"
 #: bytes of a response whose memory is not counted; most have less
 _UNCOUNTED = 64 << 10
+#: bytes of a body that is written at once
+_WRITTEN_AT_ONCE = 256 << 10
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: path variables, other than the connector's, that name the target of a change
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id", "person_session_id", "issuer_id")
@@ -133,6 +137,10 @@ def _hold_answer(request: web.Request, limits: Limits, caller: Caller | None, re
     may_refuse = request.get(IS_REPEATABLE) or request.get(ENDS_WITH_CALLER)
     acquire = limits.answers.acquire if may_refuse else limits.answers.acquire_rest
     request[ANSWER_MEMORY] = acquire(None if caller is None else caller.organization_id, len(body))
+    if len(body) > _WRITTEN_AT_ONCE:
+        # The connection copies what its caller has not read: a large body is written as fast as it is read.
+        response.headers[CONTENT_LENGTH] = str(len(body))
+        response.body = BytesIO(body)
 
 
 async def set_common_headers(request: web.Request, response: web.StreamResponse) -> None:
@@ -185,10 +193,12 @@ async def _admit(request: web.Request, route: Route | None, limits: Limits) -> t
     # token, because the contract is public.
     is_open = route.is_open if route else _is_refused_openly(request)
     if is_open:
+        compute_for(None)  # the connection may have had requests of an organization
         return None, None if route is None or route.is_probe else limits.tokenless.acquire(request.remote)
     authenticate = by_token if route is None or route.authenticate is None else route.authenticate
     caller = await authenticate(request)
     request[CALLER] = caller
+    compute_for(caller.organization_id)
     limits.turns.learn(request.headers.get(AUTHORIZATION), caller.organization_id)
     if limits.rates.is_limiting:
         rates = limits.rates.try_acquire(caller)

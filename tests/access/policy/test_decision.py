@@ -14,8 +14,10 @@ from msgspec.structs import replace
 from gateway.access.policy.decision import DecidedSet
 from gateway.access.policy.language import checked, statements_of
 from gateway.access.policy.model import Counted, History, Verdict
+from gateway.access.policy.point import about
 from gateway.contract.policies import Surface
 from tests.access.policy.conftest import CLIENT, CONNECTOR, EVERYTHING, TARGET
+from tests.harness.blocked_loop import never_blocked
 
 NOW = datetime(2026, 11, 26, 14, 30, tzinfo=UTC)
 UPDATE = ("tickets.update", {"ticket_id": 7, "ticket": {"status": "solved"}})
@@ -317,3 +319,28 @@ def test_an_approval_is_known_to_policies(schema, call_of):
     text = "permit(principal, action, resource) when { context.approved };"
 
     assert decided(schema, text, replace(call_of(), is_approved=True)).verdict is Verdict.ALLOW
+
+
+async def test_a_decision_by_many_statements_does_not_hold_the_loop(call_of):
+    one = 'forbid(principal, action, resource) when { context.surface == "x" && context.approved };'
+    statements = [each for _ in range(10) for each in statements_of("main", one * 200)]
+    decided = DecidedSet([*statements, *statements_of("all", EVERYTHING)])
+
+    with never_blocked():
+        found = await about(decided, call_of())
+        decision = found.decide(call_of(), NOW)
+
+    assert decision.verdict is Verdict.ALLOW
+    assert await about(decided, call_of()) is found
+
+
+def test_statements_that_are_kept_for_clients_and_operations_take_bounded_memory(call_of):
+    text = f'forbid(principal, action, resource) when {{ context.surface == "{"x" * 60_000}" }};'
+    decided = DecidedSet(statements_of("main", text))
+    calls = [replace(call_of(), client_id=UUID(int=number)) for number in range(400)]
+
+    for call in calls:
+        decided.about(call)
+
+    assert decided.kept(calls[-1]) is not None
+    assert sum(decided.kept(call) is not None for call in calls) * 60_000 <= 16 << 20

@@ -50,6 +50,13 @@ PERMIT = "permit(principal, action, resource)"
         ("// nothing", (1, 1), "no statement"),
         (f"{PERMIT};" * 201, (1, 1), "more than 200 statements"),
         (" " * 70_000, (1, 1), "at most 65,536"),
+        (f"{PERMIT} when {{ {'(' * 4000}true{')' * 4000} }};", (1, 243), "more than 200 levels"),
+        (f"{PERMIT} when {{ {'[' * 4000}{']' * 4000} == [] }};", (1, 243), "more than 200 levels"),
+        (f"{PERMIT} when {{ {'{a:' * 4000}1{'}' * 4000} == 1 }};", (1, 641), "more than 200 levels"),
+        (f"{PERMIT} when {{ {' || '.join(['true'] * 4000)} }};", (1, 1641), "more than 200 levels"),
+        (f"{PERMIT} when {{ {'if true then true else ' * 2000}true }};", (1, 2339), "more than 200 levels"),
+        (f"{PERMIT} when {{ context{'.a' * 4000} }};", (1, 449), "more than 200 levels"),
+        (f"{PERMIT} when {{ context{'.contains(1)' * 4000} }};", (1, 2436), "more than 200 levels"),
     ],
 )
 def test_a_fault_has_its_place_and_the_nearest_name(schema, text, place, words):
@@ -123,3 +130,10 @@ def test_a_param_tells_of_a_redacted_member_that_it_names(params, place):
 
 def test_without_a_name_in_the_paths_no_param_tells():
     assert first_telling(["*", "*.*"], {"email": "a"}) is None
+
+
+def test_a_policy_of_many_conditions_is_no_deep_one(schema):
+    many = " && ".join(['(context.surface != "mcp" || resource.name like "D*")'] * 150)
+    text = f"{PERMIT} when {{ {many} }};" * 3
+
+    assert len(checked("main", text, schema)) == 3

@@ -41,6 +41,10 @@ def store(database) -> HookStore:
 @pytest.fixture
 async def hook(database, store, sql) -> Hook:
     """The hook of a connector with two entities, synchronized an hour ago and due in an hour."""
+    return await new_hook(database, store, sql)
+
+
+async def new_hook(database, store, sql) -> Hook:
     organization_id, workspace_id, connector_id = uuid4(), uuid4(), uuid4()
     await sql(ORGANIZATION, organization_id)
     await sql(WORKSPACE, organization_id, workspace_id)
@@ -166,6 +170,54 @@ async def test_many_records_and_a_notice_without_one_make_the_entity_due(store, 
 
     assert (count, (await due_in())["tickets"] <= 0) == (1, True)
     assert [each.ids for each in taken] == [{"users": ["3"]}]
+
+
+async def test_changes_of_an_entity_whose_list_will_be_read_are_one_row(store, hook, sql, due_in):
+    for number in range(10):
+        changes = [NoticedChange("tickets", f"{number}-{each}") for each in range(40)]
+        await store.store(hook, b"%d" % number, [*changes, NoticedChange("users", str(number))])
+
+    rows = await sql(
+        "SELECT entity, count(*) FROM inbound_changes WHERE connector_id = $1 GROUP BY 1", hook.connector_id
+    )
+    await store.bring_forward(5.0)
+
+    assert dict(map(tuple, rows)) == {"tickets": 2 * 40 + 1, "users": 10}
+    assert (await due_in())["tickets"] <= 0
+
+
+CHANGES = """
+    INSERT INTO inbound_changes (connector_id, organization_id, entity, record_id)
+    SELECT $1, $2, entity, $3 || number FROM unnest($4::text[]) AS entity, generate_series(1, 50) AS number
+"""
+
+
+async def test_organizations_take_turns_when_many_records_have_changed(database, store, hook, sql):
+    hostile = await new_hook(database, store, sql)
+    await sql(CHANGES, hostile.connector_id, hostile.organization_id, "", ["a", "b", "c", "d", "e"])
+    await store.store(hook, b"1", [NoticedChange("tickets", "7")])
+
+    async with store.taken_records() as taken:
+        assert [each.ids for each in taken if each.connector_id == hook.connector_id] == [{"tickets": ["7"]}]
+    await sql("DELETE FROM inbound_changes WHERE connector_id = $1", hostile.connector_id)
+
+
+async def test_organizations_take_turns_when_many_entities_have_changed(database, store, hook, sql, due_in):
+    hostile = await new_hook(database, store, sql)
+    many = [f"e{number}" for number in range(300)]
+    await sql(
+        "INSERT INTO context_entities (connector_id, organization_id, entity, layout, next_sync_at) "
+        "SELECT $1, $2, name, layout, now() + interval '1 hour' FROM context_entities, unnest($3::text[]) AS name "
+        "WHERE connector_id = $4 AND entity = 'tickets'",
+        hostile.connector_id, hostile.organization_id, many, hook.connector_id,
+    )  # fmt: skip
+    await store.store(hostile, b"1", [NoticedChange(entity) for entity in many])
+    await store.store(hook, b"2", [NoticedChange("tickets")])
+
+    await store.bring_forward(5.0)
+
+    assert (await due_in())["tickets"] <= 0
+    await sql("DELETE FROM inbound_changes WHERE connector_id = $1", hostile.connector_id)
 
 
 async def test_changes_that_nothing_reads_are_deleted_after_a_week(database, store, hook, sql):

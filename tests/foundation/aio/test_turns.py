@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from gateway.foundation.aio.turns import in_thread, in_turn, mapped
+from gateway.foundation.aio.turns import Turns, compute_for, in_thread, in_turn, mapped
 from tests.harness.blocked_loop import never_blocked
 
 
@@ -47,6 +47,46 @@ async def test_computations_alternate():
     await asyncio.gather(computed("long", 12), computed("short", 2))
 
     assert ended == ["short", "long"]
+
+
+async def test_organizations_take_turns_whatever_the_number_of_their_computations():
+    ended, in_threads = [], []
+
+    async def computed(organization: str) -> None:
+        compute_for(organization)
+        await mapped(spin, [0.011] * 4)
+        ended.append(organization)
+
+    async def computed_in_thread(organization: str) -> None:
+        compute_for(organization)
+        await in_thread(in_threads.append, organization)
+
+    await asyncio.gather(*(computed("hostile") for _ in range(10)), computed("polite"))
+    await asyncio.gather(*(computed_in_thread("hostile") for _ in range(10)), computed_in_thread("polite"))
+
+    assert ended[0] == "polite"
+    assert in_threads.index("polite") <= 2
+
+
+async def test_a_computation_that_is_cancelled_when_its_turn_comes_passes_it_on():
+    async def held(begun: asyncio.Event, end: asyncio.Event) -> None:
+        async with turns:
+            begun.set()
+            await end.wait()
+
+    turns, begun, end, passed = Turns(), asyncio.Event(), asyncio.Event(), asyncio.Event()
+    holder = asyncio.ensure_future(held(begun, end))
+    await begun.wait()
+    cancelled = asyncio.ensure_future(held(asyncio.Event(), end))
+    following = asyncio.ensure_future(held(passed, end))
+    await asyncio.sleep(0)
+    end.set()
+    await holder  # its turn is given to the second one, which has not run since
+    cancelled.cancel()
+
+    async with asyncio.timeout(5):
+        await following
+    assert passed.is_set()
 
 
 async def test_a_computation_that_fails_or_is_cancelled_leaves_its_turn_to_others():

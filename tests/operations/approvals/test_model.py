@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+import msgspec
 import pytest
 
 from gateway.access.policy.model import Approval
@@ -176,3 +177,23 @@ def test_a_change_of_a_redacted_member_is_not_shown(member, old, redacted, is_sh
 
     assert shows(change, redacted) is is_shown
     assert shows(RecordChange(record="1", member=member, old="b", new=old), redacted) is is_shown
+
+
+def test_of_a_large_value_its_length_and_its_digest_are_kept_and_compared():
+    found = {"text": "x" * 10_000, "list": [{"b": 1, "a": "y" * 5000}], "short": "x" * 100}
+    written = {"text": "z" * 10_000, "list": [], "short": "new"}
+
+    changes = {each.member: each for each in changes_in("items.update", "1", found, written)}
+    same = changes_in("items.update", "1", {**found, "list": [{"a": "y" * 5000, "b": 1}]}, written)
+    other = changes_in("items.update", "1", {**found, "text": "x" * 9999 + "y"}, written)
+
+    assert len(msgspec.json.encode(list(changes.values()))) < 1500
+    assert (changes["short"].old, changes["list"].new, changes["text"].old["bytes"]) == ("x" * 100, [], 10_002)
+    assert same == list(changes.values())
+    assert other != same
+
+
+def test_a_record_has_a_bounded_number_of_changes():
+    written = {str(number): number for number in range(1000)}
+
+    assert len(changes_in("items.update", "1", {}, written)) == 100

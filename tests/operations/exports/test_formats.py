@@ -40,6 +40,9 @@ from gateway.operations.exports.formats import (
         ("\n=1", "'\n'=1"),
         ("\uff1d1", "'\uff1d1"),
         ("\uff0b1", "'\uff0b1"),
+        ("\uff0d1", "'\uff0d1"),
+        ("\uff20x", "'\uff20x"),
+        ("a;\uff0d1\r\uff20x", "a;'\uff0d1\r'\uff20x"),
         ("a;=1", "a;'=1"),
         ("a;-1;b", "a;'-1;b"),
         ("a\n=1", "a\n'=1"),
@@ -90,8 +93,9 @@ def test_a_text_with_a_unicode_line_separator_is_one_row():
     assert rows == "a\u2028b\r\n"
 
 
-def test_a_column_that_begins_like_a_formula_is_guarded():
-    assert csv_header(["id", "=x"]) == "id,'=x\r\n"
+@pytest.mark.parametrize("name", ["=x", "+x", "-x", "@x", "\tx", "\uff1dx", "\uff0bx", "\uff0dx", "\uff20x"])
+def test_a_column_that_begins_like_a_formula_is_guarded(name: str):
+    assert csv_header(["id", name]) == f"id,'{name}\r\n"
 
 
 @pytest.mark.parametrize(
