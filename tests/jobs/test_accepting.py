@@ -110,7 +110,7 @@ async def test_an_inline_call_is_no_job_to_callers(jobs, new_job):
     new = new_job(is_inline=True)
     await jobs.accept(new, KEY, claimed_by="me")
 
-    listed, _ = await jobs.page(new.organization_id, JobFilter(), None, 10)
+    listed = (await jobs.page(new.organization_id, JobFilter(), None, 10)).jobs
 
     assert listed == []
     with pytest.raises(NotFound):

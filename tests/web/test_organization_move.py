@@ -139,8 +139,13 @@ async def listed(api: Api) -> dict[str, Any]:
 
 async def test_every_list_answers_the_same_after_the_move(moving: Moving):
     async with moving.here() as api:
-        file = await moving.exported()
-        before = await listed(api)
+
+        async def settled() -> tuple[bytes, dict[str, Any]] | None:
+            """The file and the lists, once processes have written what they hold back."""
+            before, file = await listed(api), await moving.exported()
+            return (file, before) if await listed(api) == before else None
+
+        file, before = await eventually(settled)
     counts = await moving.imported(file)
 
     async with moving.there() as api:

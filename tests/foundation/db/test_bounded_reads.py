@@ -56,6 +56,7 @@ class Plans(Database):
     def __init__(self, database: Database) -> None:
         self._database = database
         self.rows_read: list[int] = []
+        self.replica = None
 
     @asynccontextmanager
     async def tenant(self, organization_id: UUID | str) -> AsyncIterator[Connection]:
