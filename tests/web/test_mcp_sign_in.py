@@ -295,6 +295,7 @@ async def test_a_call_that_needs_more_scopes_asks_for_consent_with_them(setting:
     assert (refused.status, refused.json()["scopes"]) == (424, ["issues:write"])
     assert (others.status, status) == (200, "active")
     assert setting.server.consents[-1]["scope"] == "issues:read issues:write"
+    assert [each["scope"] for each in setting.server.registered] == ["issues:read", "issues:read issues:write"]
     assert [each["grant_type"] for each in setting.server.token_requests] == ["authorization_code"] * 2
     assert (await setting.execute(connector_id)).status == 200
 
