@@ -507,6 +507,5 @@ async def test_a_person_signs_in_to_a_server_of_the_official_sdk(
                     executed = await api.call("POST", f"{CONNECTORS}/{connector_id}/execute", json=body)
                     added.append(executed.json()["result"]["content"][0]["text"])
                     await authorizer.renewed(await authorizer.headers())
-                revoked = await connectors.oauth.authorizers.revoke(record)
 
-    assert (added, revoked) == (["1", "2"], True)
+    assert added == ["1", "2"]
