@@ -26,6 +26,8 @@ RESOURCE_METADATA, SERVER_METADATA = "/.well-known/oauth-protected-resource", "/
 AUTHORIZE, TOKEN, REVOKE, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/revoke", "/oauth/register"
 #: path of the document that describes the gateway as a client, whose URL is then its client id
 CLIENT_DOCUMENT = "/oauth/client-metadata.json"
+#: path of the page of the console to which its own consents return; every client may use it
+CONSOLE_RETURN_PATH = "/console/kinds"
 #: the path of the API as a resource (RFC 8707), for the tokens of `gateway login`
 API_RESOURCE = "/api"
 #: seconds until a consent at an application expires

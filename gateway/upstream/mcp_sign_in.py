@@ -16,12 +16,11 @@ from gateway.foundation.mcp import VERSIONS
 from gateway.kinds.importing.mcp_server import name_of, with_oauth
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream import mcp_messages
+from gateway.upstream.challenges import Challenge, challenge_in
 from gateway.upstream.mcp_servers import McpAddress, own_url, provisional_spec, session_of, url_of
 from gateway.upstream.oauth_tokens.fetching import document_at
 from gateway.upstream.oauth_tokens.server_metadata import (
     MAX_SERVERS,
-    Challenge,
-    challenge_in,
     checked_identifier,
     oauth_members,
     read_resource_metadata,

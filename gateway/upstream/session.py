@@ -32,7 +32,7 @@ from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream import mcp_messages, mcp_sessions, refusals, responses, retries
 from gateway.upstream.auth import QUERY_PREFIX, Authorizer
-from gateway.upstream.oauth_tokens.server_metadata import challenge_in
+from gateway.upstream.challenges import challenge_in
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.redaction import Secrets

@@ -295,6 +295,7 @@ async def test_a_call_that_needs_more_scopes_asks_for_consent_with_them(setting:
     assert (refused.status, refused.json()["scopes"]) == (424, ["issues:write"])
     assert (others.status, status) == (200, "active")
     assert setting.server.consents[-1]["scope"] == "issues:read issues:write"
+    assert [each["scope"] for each in setting.server.registered] == ["issues:read", "issues:read issues:write"]
     assert [each["grant_type"] for each in setting.server.token_requests] == ["authorization_code"] * 2
     assert (await setting.execute(connector_id)).status == 200
 
@@ -506,6 +507,5 @@ async def test_a_person_signs_in_to_a_server_of_the_official_sdk(
                     executed = await api.call("POST", f"{CONNECTORS}/{connector_id}/execute", json=body)
                     added.append(executed.json()["result"]["content"][0]["text"])
                     await authorizer.renewed(await authorizer.headers())
-                revoked = await connectors.oauth.authorizers.revoke(record)
 
-    assert (added, revoked) == (["1", "2"], True)
+    assert added == ["1", "2"]

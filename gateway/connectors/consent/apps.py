@@ -1,6 +1,6 @@
 """The OAuth app of a connector: the organization's own, or else the platform's."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 from uuid import UUID
@@ -147,12 +147,15 @@ class RegisteredApps:
         made: Registration,
         *,
         redirect_uri: str,
+        scopes: Sequence[str],
         replaced: RegisteredApp | None,
     ) -> App:
         """Store an app that was registered in place of another; returns the stored one, which may be another's."""
         issuer = spec.oauth_endpoints.issuer or ""
         client_id = None if replaced is None else replaced.app.client_id
-        await self._registrations.put(organization_id, issuer, made, redirect_uri=redirect_uri, replaced=client_id)
+        await self._registrations.put(
+            organization_id, issuer, made, redirect_uri=redirect_uri, scopes=scopes, replaced=client_id
+        )
         stored = await self._registrations.find(organization_id, issuer)
         if stored is None:
             raise Conflict("the OAuth app was deleted meanwhile; begin the consent again")

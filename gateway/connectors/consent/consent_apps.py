@@ -2,6 +2,7 @@
 gateway's metadata document, else one that the gateway registers (RFC 7591).
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from pydantic import SecretStr
@@ -42,7 +43,7 @@ class ConsentApps:
         metadata = client_metadata(self._redirect_uri, self._base_url, "none")
         return ClientDocumentView(client_id=self._base_url + CLIENT_DOCUMENT, **metadata)
 
-    async def app_for(self, organization_id: UUID, spec: ConnectorSpec) -> App:
+    async def app_for(self, organization_id: UUID, spec: ConnectorSpec, scopes: Sequence[str]) -> App:
         """The app for a consent; raises Conflict if there is none, and UpstreamError if it cannot be registered."""
         url = URL(self._base_url)
         if spec.mcp is not None and url.scheme != "https" and not is_loopback(url.host or ""):
@@ -56,15 +57,19 @@ class ConsentApps:
         if oauth.registration_url is None or oauth.issuer is None:
             return await self._apps.current(organization_id, spec)
         known = await self._apps.registered(organization_id, spec)
-        if known is not None and known.redirect_uri == self._redirect_uri and not known.is_expiring:
+        if known is not None and known.is_usable(self._redirect_uri, scopes):
             return known.app
-        made = await self._registered(spec, oauth.registration_url)
-        return await self._apps.register(organization_id, spec, made, redirect_uri=self._redirect_uri, replaced=known)
+        if known is not None:  # connectors with the old app may get more scopes later
+            scopes = sorted({*known.scopes, *scopes})
+        made = await self._registered(spec, oauth.registration_url, scopes)
+        return await self._apps.register(
+            organization_id, spec, made, redirect_uri=self._redirect_uri, scopes=scopes, replaced=known
+        )
 
-    async def _registered(self, spec: ConnectorSpec, registration_url: str) -> Registration:
+    async def _registered(self, spec: ConnectorSpec, registration_url: str, scopes: Sequence[str]) -> Registration:
         """The app as the authorization server has registered it; raises UpstreamError."""
         address = endpoint(registration_url, {}, self._upstreams.override_of(spec.kind))
-        body = registration_body(spec.oauth_endpoints, self._redirect_uri, self._base_url)
+        body = registration_body(spec.oauth_endpoints, self._redirect_uri, self._base_url, scopes)
         try:
             status, said = await document_at(self._upstreams.transport.policy, address, body)
         except UpstreamInvalidResponse as error:

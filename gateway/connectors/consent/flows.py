@@ -27,7 +27,7 @@ from gateway.connectors.consent.consent_apps import ConsentApps
 from gateway.connectors.consent.store import Flow, FlowState, FlowStore
 from gateway.connectors.imports.service import Imports
 from gateway.connectors.model import ConnectorRecord, NewConnector
-from gateway.contract.oauth import ConsentRequest, StartedConsentView
+from gateway.contract.oauth import CONSOLE_RETURN_PATH, ConsentRequest, StartedConsentView
 from gateway.errors import (
     FieldError,
     GatewayError,
@@ -70,9 +70,8 @@ log = logging.getLogger(__name__)
 #: path at which browsers begin a consent, and path to which authorization servers redirect them
 CONSENT_PATH = "/api/v1/integrations/connectors/oauth/consent"
 CALLBACK_PATH = "/api/v1/integrations/connectors/oauth/callback"
-#: paths of the gateway's own pages to which consents of connect links and of the console return; every client may use
-#: them
-CONNECT_RETURN_PATH, CONSOLE_RETURN_PATH = "/connect/return", "/console/kinds"
+#: path of the gateway's own page to which a connect link's consent returns; every client may use it
+CONNECT_RETURN_PATH = "/connect/return"
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +145,8 @@ class Flows:
         redirect_error = self._redirect_error(requested.redirect_url, caller.client)
         environment, scopes = consent_request.checked(spec, requested, redirect_error, override)
         oauth = spec.oauth_endpoints
-        app = await self._consent_apps.app_for(caller.organization_id, spec)
         scopes = tuple(dict.fromkeys((*scopes, *asked)))
+        app = await self._consent_apps.app_for(caller.organization_id, spec, scopes)
         state = secrets.token_urlsafe(32)
         verifier = secrets.token_urlsafe(48) if oauth.pkce else None
         address = endpoint(oauth.authorization_url, environment, override)

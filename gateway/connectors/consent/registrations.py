@@ -1,5 +1,6 @@
 """The apps that the gateway has registered for organizations at authorization servers (RFC 7591), sealed."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -15,19 +16,19 @@ from gateway.upstream.oauth_tokens.registration import Registration
 #: a secret is not used in new consents so long before it expires
 _REST = timedelta(days=1)
 _GET = f"""
-    SELECT client_id, redirect_uri, authentication, key_id, wrapped_key, sealed,
+    SELECT client_id, redirect_uri, scopes, authentication, key_id, wrapped_key, sealed,
            COALESCE(expires_at < now() + interval '{_REST.days} days', false) AS is_expiring
     FROM oauth_registrations WHERE organization_id = $1 AND issuer = $2
 """
 # Of two consents that register at once, the second uses the app of the first.
 _PUT = """
     INSERT INTO oauth_registrations (organization_id, issuer, client_id, redirect_uri, authentication, key_id,
-                                     wrapped_key, sealed, expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+                                     wrapped_key, sealed, expires_at, scopes)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11)
     ON CONFLICT (organization_id, issuer) DO UPDATE
     SET client_id = EXCLUDED.client_id, redirect_uri = EXCLUDED.redirect_uri, key_id = EXCLUDED.key_id,
         authentication = EXCLUDED.authentication, wrapped_key = EXCLUDED.wrapped_key, sealed = EXCLUDED.sealed,
-        expires_at = EXCLUDED.expires_at, created_at = now()
+        expires_at = EXCLUDED.expires_at, scopes = EXCLUDED.scopes, created_at = now()
     WHERE oauth_registrations.client_id = $10
 """
 _DELETE = """
@@ -47,7 +48,12 @@ class RegisteredApp:
 
     app: App
     redirect_uri: str
+    scopes: frozenset[str]
     is_expiring: bool
+
+    def is_usable(self, redirect_uri: str, scopes: Sequence[str]) -> bool:
+        """Whether a consent with this redirect URI and these scopes can use it."""
+        return self.redirect_uri == redirect_uri and self.scopes.issuperset(scopes) and not self.is_expiring
 
 
 class RegistrationStore:
@@ -72,10 +78,17 @@ class RegistrationStore:
             is_registered=True,
             authentication=row["authentication"],
         )
-        return RegisteredApp(app, row["redirect_uri"], row["is_expiring"])
+        return RegisteredApp(app, row["redirect_uri"], frozenset(row["scopes"]), row["is_expiring"])
 
     async def put(
-        self, organization_id: UUID, issuer: str, made: Registration, *, redirect_uri: str, replaced: str | None
+        self,
+        organization_id: UUID,
+        issuer: str,
+        made: Registration,
+        *,
+        redirect_uri: str,
+        scopes: Sequence[str],
+        replaced: str | None,
     ) -> None:
         """Store an app, unless another one than the replaced is stored meanwhile."""
         sealed = self._vault.seal({"client_secret": made.client_secret}, binding(organization_id, issuer))
@@ -92,6 +105,7 @@ class RegistrationStore:
                 sealed.sealed,
                 made.expires_at,
                 replaced,
+                list(scopes),
             )
 
     async def forget(self, organization_id: UUID, issuer: str, client_id: str | None = None) -> None:

@@ -9,7 +9,7 @@ from gateway.connectors.consent.leases import LeaseStore, RenewalLease
 from gateway.connectors.model import Secret
 from gateway.connectors.store import ConnectorStore
 from gateway.foundation.db.pool import Connection, Database
-from gateway.upstream.oauth_tokens.server_metadata import MAX_SCOPES
+from gateway.upstream.challenges import MAX_SCOPES
 
 # A connector with `needs_reauth` becomes active; a disabled one stays disabled.
 _UPDATE_CONNECTOR = """

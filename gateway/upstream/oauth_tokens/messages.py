@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 import msgspec
 from authlib.oauth2.auth import ClientAuth
@@ -248,6 +248,9 @@ def _request(
         secret = app.client_secret.get_secret_value()
         # An app without a secret is a public client: it only names itself.
         style = app.authentication or oauth.client_authentication
+        if oauth.resource is not None and secret and style == "basic":
+            # Servers of the official MCP SDK look a client up by this member, whatever proves that it is the client.
+            form = f"{form}&{urlencode({'client_id': app.client_id})}"
         proof = ClientAuth(app.client_id, secret, _STYLES[style] if secret else "none")
         _, headers, form = proof.prepare(method, "", {}, form)
     if oauth.encoding == "json":

@@ -1,6 +1,6 @@
 """Registers an OAuth app at an authorization server (RFC 7591): the request and its response. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -23,7 +23,7 @@ _METHODS: Mapping[Literal["basic", "body", "none"], str] = {
 _MAX_ID, _MAX_SECRET = 1_000, 4_000
 
 
-class _Response(msgspec.Struct, frozen=True, kw_only=True):
+class _Registered(msgspec.Struct, frozen=True, kw_only=True):
     """RFC 7591 §3.2.1."""
 
     client_id: str
@@ -32,7 +32,7 @@ class _Response(msgspec.Struct, frozen=True, kw_only=True):
     token_endpoint_auth_method: str | None = None
 
 
-class _Refusal(msgspec.Struct, frozen=True, kw_only=True):
+class _RegistrationRefusal(msgspec.Struct, frozen=True, kw_only=True):
     """RFC 7591 §3.2.2."""
 
     error: str = ""
@@ -63,11 +63,12 @@ def client_metadata(redirect_uri: str, client_uri: str, authentication: str) -> 
     }
 
 
-def registration_body(oauth: OAuthEndpoints, redirect_uri: str, client_uri: str) -> bytes:
-    """The request of a registration."""
+def registration_body(oauth: OAuthEndpoints, redirect_uri: str, client_uri: str, scopes: Sequence[str] = ()) -> bytes:
+    """The request of a registration, with the scopes that consents may request."""
     is_web = redirect_uri.startswith("https://")
     metadata = client_metadata(redirect_uri, client_uri, _METHODS[oauth.client_authentication])
-    return msgspec.json.encode({**metadata, "application_type": "web" if is_web else "native"})
+    scope = {"scope": " ".join(scopes)} if scopes else {}
+    return msgspec.json.encode({**metadata, **scope, "application_type": "web" if is_web else "native"})
 
 
 def read_registration(oauth: OAuthEndpoints, status: int, body: bytes) -> Registration:
@@ -75,7 +76,7 @@ def read_registration(oauth: OAuthEndpoints, status: int, body: bytes) -> Regist
     if status not in (200, 201):
         raise UpstreamError(f"the authorization server refuses to register the gateway: {_reason(status, body)}")
     try:
-        found = payloads.typed(body, _Response)
+        found = payloads.typed(body, _Registered)
     except msgspec.MsgspecError as error:
         raise UpstreamInvalidResponse(
             "the authorization server's response to a registration has no client_id"
@@ -100,7 +101,7 @@ def read_registration(oauth: OAuthEndpoints, status: int, body: bytes) -> Regist
 
 def _reason(status: int, body: bytes) -> str:
     try:
-        refusal = payloads.typed(body, _Refusal)
+        refusal = payloads.typed(body, _RegistrationRefusal)
     except msgspec.MsgspecError:
         return f"status {status}"
     said = ": ".join(filter(None, (printable(refusal.error), printable(refusal.error_description))))

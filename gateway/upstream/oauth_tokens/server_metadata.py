@@ -1,13 +1,11 @@
-"""How an MCP server says where people sign in: the challenge of its 401 (RFC 9728 §5.1), its metadata as a protected
-resource (RFC 9728), and that of its authorization server (RFC 8414, OpenID Connect Discovery 1.0).
+"""The metadata of an MCP server as a protected resource (RFC 9728), and of its authorization server (RFC 8414, OpenID
+Connect Discovery 1.0).
 
 Strangers write all of it. Identifiers must equal those that were asked for, and every URL must be https on a public
 host. Pure.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import msgspec
@@ -15,6 +13,7 @@ from yarl import URL
 
 from gateway.errors import UpstreamInvalidResponse
 from gateway.foundation import payloads
+from gateway.upstream.challenges import Challenge, scopes_in
 from gateway.upstream.egress import checked_url
 
 #: paths of metadata (RFC 8615): RFC 9728 §3, RFC 8414 §3, OpenID Connect Discovery §4
@@ -22,17 +21,8 @@ _RESOURCE, _SERVER, _PROVIDER = (
     f"/.well-known/{name}"
     for name in ("oauth-protected-resource", "oauth-authorization-server", "openid-configuration")
 )
-#: a param of a challenge, or the name of a scheme (RFC 9110 §11)
-_TOKEN = r"[\w!#$%&'*+.^`|~-]++"
-_CHALLENGE = re.compile(
-    rf"(?P<name>{_TOKEN})\s*+=\s*+(?:\"(?P<quoted>(?:[^\"\\]|\\.)*+)\"|(?P<bare>[^\s,\"]*+))|(?P<scheme>{_TOKEN})"
-)
-#: RFC 6749 §3.3, without the comma, with which some applications separate scopes
-_SCOPE = re.compile(r"[!#-+\--\[\]-~]{1,200}")
-#: maximum characters of a URL, and maximum scopes
-_MAX_URL, MAX_SCOPES = 2_000, 100
-#: characters of a challenge that are read
-_MAX_CHALLENGE = 8_000
+#: maximum characters of a URL
+_MAX_URL = 2_000
 #: maximum authorization servers that are tried
 MAX_SERVERS = 3
 #: RFC 6749 §2.3.1 as the spec language has it, the best first
@@ -44,38 +34,6 @@ _AUTHENTICATION: Mapping[str, Literal["basic", "body", "none"]] = {
 _OFFLINE = "offline_access"
 
 Metadata = TypeVar("Metadata", "ResourceMetadata", "ServerMetadata")
-
-
-@dataclass(frozen=True, slots=True)
-class Challenge:
-    """What a `WWW-Authenticate: Bearer` says (RFC 6750 §3, RFC 9728 §5.1)."""
-
-    resource_metadata: str | None = None
-    scopes: tuple[str, ...] = ()
-    error: str | None = None
-
-
-def challenge_in(headers: Mapping[str, str]) -> Challenge:
-    """The challenge of the scheme Bearer; an empty one if the response has none."""
-    members: dict[str, str] = {}
-    scheme = ""
-    for found in _CHALLENGE.finditer(headers.get("www-authenticate", "")[:_MAX_CHALLENGE]):
-        if found["scheme"] is not None:
-            scheme = found["scheme"].lower()
-        elif scheme == "bearer":
-            quoted = found["quoted"]
-            value = found["bare"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
-            members.setdefault(found["name"].lower(), value)
-    return Challenge(
-        resource_metadata=members.get("resource_metadata"),
-        scopes=scopes_in(members.get("scope", "").split(" ")),
-        error=members.get("error"),
-    )
-
-
-def scopes_in(names: Iterable[str]) -> tuple[str, ...]:
-    """The different names that are scopes, at most `MAX_SCOPES`."""
-    return tuple(dict.fromkeys(name for name in names if _SCOPE.fullmatch(name)))[:MAX_SCOPES]
 
 
 class ResourceMetadata(msgspec.Struct, frozen=True, kw_only=True):

@@ -68,15 +68,15 @@ class InitiateOAuth(Body):
     """A connector to create or reauthorize by a user's consent."""
 
     EXAMPLES: ClassVar = {
+        "consent": {
+            "workspace_name": "acme",
+            "connector_type": "Team-Chat",
+            "redirect_url": "https://app.example.com/connected",
+        },
         "mcp": {
             "workspace_name": "acme",
             "connector_type": "Mcp",
             "mcp_server": {"url": "https://mcp.tracker.example/mcp"},
-            "redirect_url": "https://app.example.com/connected",
-        },
-        "consent": {
-            "workspace_name": "acme",
-            "connector_type": "Team-Chat",
             "redirect_url": "https://app.example.com/connected",
         },
     }

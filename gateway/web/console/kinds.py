@@ -7,10 +7,9 @@ from urllib.parse import quote, urlsplit
 from aiohttp import web
 
 from gateway.access.identity.tokens import hashed
-from gateway.connectors.consent.flows import CONSOLE_RETURN_PATH
 from gateway.contract.connectors import MCP
 from gateway.contract.kinds import Effect
-from gateway.contract.oauth import ConsentRequest, ServerToSignInTo
+from gateway.contract.oauth import CONSOLE_RETURN_PATH, ConsentRequest, ServerToSignInTo
 from gateway.errors import GatewayError, InvalidParams, NotFound
 from gateway.upstream.import_process import ImportRequest
 from gateway.upstream.mcp_servers import McpAddress

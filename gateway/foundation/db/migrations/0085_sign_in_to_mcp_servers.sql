@@ -7,6 +7,8 @@ CREATE TABLE oauth_registrations (
     client_id text NOT NULL,
     -- the redirect URI that is registered; another one needs another registration
     redirect_uri text NOT NULL,
+    -- the scopes that its consents may request; others need another registration too
+    scopes text[] NOT NULL,
     authentication text NOT NULL CHECK (authentication IN ('basic', 'body', 'none')),
     -- the client secret, which is empty for a public client, and when it expires
     key_id text NOT NULL,
