@@ -1,6 +1,7 @@
 """A receiver of webhooks that verifies every delivery with two libraries, and answers as it is told."""
 
 import inspect
+import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -26,6 +27,8 @@ class Receiver:
         self.secrets: dict[str, str] = {}
         self.answers: dict[str, Answer] = {}
         self.received: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
+        #: when each of them arrived, in seconds since 1970
+        self.arrived: defaultdict[str, list[float]] = defaultdict(list)
         self.ids: defaultdict[str, list[str]] = defaultdict(list)
         self.headers: list[dict[str, str]] = []
 
@@ -43,6 +46,7 @@ class Receiver:
         self.ids[request.path].append(headers["webhook-id"])
         if 200 <= response.status < 300:
             self.received[request.path].append(event)
+            self.arrived[request.path].append(time.time())
         return response
 
 

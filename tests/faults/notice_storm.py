@@ -10,8 +10,10 @@ import asyncio
 import random
 import tempfile
 import time
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +40,18 @@ class NoticeOutcome:
     """The changes and their deliveries."""
 
     changes: int
+    #: changes of a second at most; None: as many as the application makes
+    rate: float | None = None
     kills: Counter[str] = field(default_factory=Counter)
     #: changes that the application has made
     written: int = 0
     seconds: float = 0.0
     #: subject of each changed ticket in the application
     subjects: dict[int, str] = field(default_factory=dict)
+    #: when each change of a ticket was sent to the application, in seconds since 1970
+    sent_at: defaultdict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    #: seconds from the oldest change that an event is of to its delivery
+    delays: list[float] = field(default_factory=list)
     #: changed tickets without an event of their own
     without_event: int = 0
     events: int = 0
@@ -57,20 +65,27 @@ class NoticeOutcome:
     def table(self) -> str:
         """The report as lines of text."""
         rows = {
-            "changes": f"{self.changes:,} of {len(self.subjects):,} records",
+            "changes": f"{self.changes:,} of {len(self.subjects):,} records{self._pace}",
             "kills": ", ".join(f"{count} {name}" for name, count in sorted(self.kills.items())),
             "notices": f"{LOST:.0%} lost, {DOUBLED:.0%} sent twice",
             "events": f"{self.events:,}, each to 2 receivers, and to one that answers 410",
             "records without event": str(self.without_event),
+            "delay of an event": f"p50 {self._delay(0.5):.2f} s, p90 {self._delay(0.9):.2f} s after its oldest change",
             **self.deliveries.rows,
             "took": f"{self.seconds:.0f} s until the last event was delivered",
         }
         return "\n".join(f"{name:<24}{value}" for name, value in rows.items())
 
+    @property
+    def _pace(self) -> str:
+        return "" if self.rate is None else f", {self.rate:g} each second"
 
-async def storm(folder: Path, stores: Stores, changes: int, kills: int, interval: int) -> NoticeOutcome:
+    def _delay(self, share: float) -> float:
+        return sorted(self.delays)[int(len(self.delays) * share)] if self.delays else 0.0
+
+
+async def storm(folder: Path, stores: Stores, outcome: NoticeOutcome, kills: int, interval: int) -> NoticeOutcome:
     """Changes of a support desk whose notices are lost and doubled."""
-    outcome = NoticeOutcome(changes)
     every = {"GATEWAY_SYNC_EVERY": f'{{"support-desk.tickets": {interval}}}'}
     async with (
         receiving() as receiver,
@@ -92,7 +107,7 @@ async def storm(folder: Path, stores: Stores, changes: int, kills: int, interval
         async with asyncio.TaskGroup() as group:
             for writer in range(WRITERS):
                 group.create_task(_write(application, outcome, writer))
-            group.create_task(kill_in_turn(deployment, outcome.kills, kills, lambda: outcome.written, changes))
+            group.create_task(kill_in_turn(deployment, outcome.kills, kills, lambda: outcome.written, outcome.changes))
         # The writes may take longer than the first token is valid.
         async with deployment.api(client) as api:
             connector = connector.through(api)
@@ -110,6 +125,20 @@ async def _judge(outcome: NoticeOutcome, told: dict[int, str], receiver: Receive
     for path in paths:
         outcome.deliveries.judge(receiver, path, expected=len(told), records=set(told.values()))
     outcome.deliveries.judge(receiver, "/theirs", expected=0, records=())
+    outcome.delays = [*_delays(outcome, receiver, paths[0])]
+
+
+def _delays(outcome: NoticeOutcome, receiver: Receiver, path: str) -> Iterator[float]:
+    """For each event that a path has taken, the seconds since the oldest change that no earlier event is of."""
+    told: dict[int, float] = defaultdict(float)
+    for event, arrived in zip(receiver.received[path], receiver.arrived[path], strict=True):
+        if "data" not in event:
+            continue
+        ticket, at = int(event["data"]["record_id"]), datetime.fromisoformat(event["at"]).timestamp()
+        changes = [each for each in outcome.sent_at[ticket] if told[ticket] < each <= at]
+        told[ticket] = max(told[ticket], at)
+        if changes:
+            yield arrived - changes[0]
 
 
 async def is_loaded(connector: ConnectorApi) -> bool:
@@ -130,10 +159,14 @@ async def hook(
 
 async def _write(application: aiohttp.ClientSession, outcome: NoticeOutcome, writer: int) -> None:
     """A writer's share of the changes, of tickets that no other writer changes."""
+    started = time.monotonic()
     tickets = max(outcome.changes // CHANGES_OF_A_TICKET, WRITERS)
     for number in range(writer, outcome.changes, WRITERS):
         ticket = random.randrange(writer + 1, tickets + 1, WRITERS)
         path = f"/_sandbox/records/support-desk/tickets/{ticket}"
+        if outcome.rate is not None:
+            await asyncio.sleep(started + number / outcome.rate - time.monotonic())
+        outcome.sent_at[ticket].append(time.time())
         async with application.put(path, json={"subject": f"change {number}"}) as answer:
             assert answer.status == 200, await answer.text()
         outcome.subjects[ticket] = f"change {number}"
@@ -163,16 +196,17 @@ async def _told(connector: ConnectorApi, begin: int) -> dict[int, str]:
     return told
 
 
-async def notices(changes: int, kills: int, *, interval: int = _INTERVAL) -> NoticeOutcome:
+async def notices(changes: int, kills: int, *, rate: float | None = None, interval: int = _INTERVAL) -> NoticeOutcome:
     """The storm on stores of its own."""
     with tempfile.TemporaryDirectory() as folder:
         async with own_stores() as stores:
-            return await storm(Path(folder), stores, changes, kills, interval)
+            return await storm(Path(folder), stores, NoticeOutcome(changes, rate), kills, interval)
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--changes", type=int, default=CHANGES)
     parser.add_argument("--kills", type=int, default=KILLS)
+    parser.add_argument("--rate", type=float, help="changes of a second at most")
     arguments = parser.parse_args()
-    print(asyncio.run(notices(arguments.changes, arguments.kills)).table())
+    print(asyncio.run(notices(arguments.changes, arguments.kills, rate=arguments.rate)).table())

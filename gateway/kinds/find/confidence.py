@@ -2,6 +2,10 @@
 
 The decision is a linear rule over reasons against an answer. Its weights were fitted by logistic regression on the
 questions with and without an answer of the tests, split `b` of the fresh ones left out, and then rounded.
+
+Further reasons were tried and left out: the share of rare words that an operation's texts do not cover, exactly or by
+the similarity of words; the object of a command that no phrase of the operation commands; the similarity of verb and
+object alone. On questions that they were not fitted on they recognised 3 of 50 more, and refused 3 of 258 more.
 """
 
 from collections.abc import Sequence

@@ -95,6 +95,16 @@ def searching(index: OperationIndex) -> Search:
     return lambda question: [m.entry.name for m in index.search(question, limit=_LIMIT, connected=KINDS).data]
 
 
+def offering(index: OperationIndex) -> Search:
+    """The operations that a search names, whether or not it says that one of them does the task."""
+
+    def search(question: str) -> list[str]:
+        found = index.search(question, limit=_LIMIT, connected=KINDS)
+        return [match.entry.name for match in found.data or found.closest]
+
+    return search
+
+
 @cache
 def shipped_index() -> OperationIndex:
     """The index of the shipped kinds, which compares words and, with the extra `semantic`, their meanings."""
