@@ -69,13 +69,18 @@ class Accounts(Upstream):
     def _marked(self, value: Any, account: str) -> Any:
         """The JSON, in which each record names the account."""
         if isinstance(value, list):
-            return [self._marked(each, account) for each in value]
+            return [self._marked(each, account) for each in value if not _others(each, account)]
         if not isinstance(value, dict):
             return value
         marked = {name: self._marked(each, account) for name, each in value.items()}
         if "content_url" in marked:
-            marked["content_url"] = self.url + _FILE.format(account=account)
+            marked |= {"content_url": self.url + _FILE.format(account=account), "size": len(account)}
         return {**marked, _OWNER: account} if any(name in marked for name in _IDS) else marked
+
+
+def _others(value: Any, account: str) -> bool:
+    """Whether a record was written by another account: the sandbox has the records of all."""
+    return isinstance(value, dict) and bool(set(ACCOUNT.findall(json.dumps(value))) - {account})
 
 
 def account_of(request: web.Request) -> str:

@@ -7,6 +7,7 @@ whose records it sends. Each answer, each record of a copy and each event must b
 """
 
 import asyncio
+import logging
 import random
 import re
 import sys
@@ -29,6 +30,7 @@ from tests.faults.long_work import LongWorkReport, run_alone
 from tests.faults.strikes import KILL_FRONT_END, KILL_WORKER, Strikes
 from tests.harness.waiting import eventually
 
+log = logging.getLogger(__name__)
 PEOPLE, CALLS, FAULTS = 60, 2500, 20
 #: calls under way at a time
 _CONCURRENT = 16
@@ -178,7 +180,7 @@ class PeopleStorm:
             delegate = {"delegate_for": ["staff"]}
             await administrator.call("PATCH", f"/api/v1/clients/{gateway.api_client.id}", json=delegate)
             for slot in range(len(KINDS)):
-                body = _connector(slot, f"acct-shared-{slot}")
+                body = _connector(slot, _shared(slot))
                 (await administrator.post(_CONNECTORS, body)).document(201)
             ids, tokens = [each.id for each in self.people], [hashed(each.token) for each in self.people]
             await gateway.stores.rows(_PEOPLE, gateway.api_client.organization_id, ids, tokens, _LIFE)
@@ -325,10 +327,15 @@ class PeopleStorm:
     def _told(self, reply: Reply, person: Person, slot: int | None) -> str:
         """How a call ended; counts what in the response is another's."""
         owners = {self.owner_of[each].number for each in _ID.findall(reply.text) if each in self.owner_of}
-        accounts, own = set(ACCOUNT.findall(reply.text)), set() if slot is None else {person.account(slot)}
+        accounts, slots = set(ACCOUNT.findall(reply.text)), range(len(KINDS)) if slot is None else (slot,)
         self.report.counts["answers and records"] += 1 + len(ACCOUNT.findall(reply.text))
+        own = {person.account(each) for each in slots}
         is_anothers = bool(owners - {person.number} or accounts - own)
+        if is_anothers:
+            log.warning("%s got %s of %s", person.account(0), accounts - own, owners)
         self.report.counts["with another's records or ids" if slot is not None else "events to another"] += is_anothers
+        if reply.status == 200 and slot is not None and not accounts:
+            log.warning("%s got no record: %s", person.account(slot), reply.text[:600])
         if reply.status == 200:
             return "succeeded" if slot is None or accounts else "without a record"
         if isinstance(reply.document, dict) and reply.document.get("outcome") == "unknown":
@@ -394,10 +401,16 @@ class PeopleStorm:
         )
 
 
+def _shared(slot: int) -> str:
+    """The account of the connector that everybody may use."""
+    return f"acct-shared-{slot}"
+
+
 def _connector(slot: int, account: str) -> dict[str, Any]:
     kind, secret, others, _ = KINDS[slot]
     credentials = {**others, secret: account}
-    members = {"workspace_name": "acme", "connector_type": kind, "name": account, "validate": False}
+    name = f"Shared {slot}" if account == _shared(slot) else account
+    members = {"workspace_name": "acme", "connector_type": kind, "name": name, "validate": False}
     return {**members, "credentials": credentials}
 
 
