@@ -61,7 +61,7 @@ _NO_RECORDS = msgspec.Raw(b"[]")
 _ACCEPTED = 202
 _STILL_WORKING = "the application still works on it and has no result yet (status 202); its description says what to do"
 #: rows that are lists of values
-_ROW, _ROWS = msgspec.json.Decoder(list[msgspec.Raw]), msgspec.json.Decoder(list[list[msgspec.Raw] | None])
+_Rows = list[list[msgspec.Raw] | None]
 #: the status of a response without content: a list of no records (RFC 9110 §15.3.5)
 _NO_CONTENT = 204
 #: JSON values that count as absent
@@ -234,7 +234,7 @@ def _column_names(
 def _with_names(operation: Operation, raw: msgspec.Raw, names: Sequence[str]) -> msgspec.Raw:
     """Rows of values, or one row, as objects with the names of the columns; null stays null."""
     try:
-        rows = _ROWS.decode(raw) if operation.is_list else [_ROW.decode(raw)]
+        rows = payloads.typed(raw if operation.is_list else msgspec.Raw(b"[" + bytes(raw) + b"]"), _Rows)
         records = [None if row is None else dict(zip(names, row, strict=True)) for row in rows]
     except (msgspec.MsgspecError, ValueError) as error:
         text = (

@@ -11,7 +11,8 @@ _QUOTED = r"""'(?:[^'\\]++|\\.)*+'|"[^"]*+"|\$\$(?:[^$]++|\$(?!\$))*+\$\$"""
 _STATEMENT = re.compile(rf"""(?:[^'"$/;-]++|-(?!-|>>)|/(?![/*])|\$(?!\$)|{_COMMENT}|{_QUOTED})*+""", re.DOTALL)
 _QUOTES = "'\""
 _BLANK = re.compile(rf";(?:\s++|{_COMMENT})*+", re.DOTALL)
-_HIDDEN = re.compile(f"{_COMMENT}|{_QUOTED}", re.DOTALL)
+#: what is not closed hides the rest, so that a text of any size is read once
+_HIDDEN = re.compile(rf"""{_COMMENT}|{_QUOTED}|['"].*|\$\$.*|/\*.*""", re.DOTALL)
 
 
 def fault_of(text: str) -> str | None:

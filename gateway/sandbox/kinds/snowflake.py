@@ -186,14 +186,14 @@ class Snowflake(SpecApplication):
             case "SELECT" | "WITH":
                 return list(_COLUMNS), _limited(self._matching(text), text), None
             case "INSERT":
-                return self._changed("inserted", self._inserted(text, call))
+                return self._counted("inserted", self._inserted(text, call))
             case "UPDATE":
-                return self._changed("updated", self._updated(text, call))
+                return self._counted("updated", self._updated(text, call))
             case "DELETE":
                 found = self._matching(text)
                 for row in found:
                     self.store.table(_ROWS).remove(row.id)
-                return self._changed("deleted", len(found))
+                return self._counted("deleted", len(found))
             case "CREATE" | "DROP" | "ALTER" | "GRANT" | "CALL":
                 return ["status"], [Row("1", {"status": _MESSAGES[_SUCCEEDED]})], None
             case _:
@@ -237,7 +237,7 @@ class Snowflake(SpecApplication):
         return len(found)
 
     @staticmethod
-    def _changed(what: str, number: int) -> tuple[Sequence[str], Sequence[Row], Record]:
+    def _counted(what: str, number: int) -> tuple[Sequence[str], Sequence[Row], Record]:
         column = f"number of rows {what}"
         stats: Record = {**dict.fromkeys(_STATISTICS.values(), 0), _STATISTICS[what]: number}
         return [column], [Row("1", {column: str(number)})], stats
