@@ -129,7 +129,9 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
 
 def _hold_answer(request: web.Request, limits: Limits, caller: Caller | None, response: web.StreamResponse) -> None:
     """Count the memory of a large response until it is sent; raises Unavailable for a read of too many of them."""
-    body = response.body if isinstance(response, web.Response) else None
+    if not isinstance(response, web.Response):
+        return
+    body = response.body
     if not isinstance(body, bytes) or len(body) <= _UNCOUNTED:
         return
     may_refuse = request.get(IS_REPEATABLE) or request.get(ENDS_WITH_CALLER)
