@@ -8,11 +8,12 @@ _COMMENT = rf"--{_LINE}|//{_LINE}|/\*(?:[^*]++|\*(?!/))*+\*/"
 _QUOTED = r"""'(?:[^'\\]++|\\.)*+'|"[^"]*+"|\$\$(?:[^$]++|\$(?!\$))*+\$\$"""
 #: everything before the end of a statement, a chain of statements, or a quote that is not closed; possessive, so that a
 #: text of any size is read once
-_STATEMENT = re.compile(rf"""(?:[^'"$/;-]++|-(?!-|>>)|/(?![/*])|\$(?!\$)|{_COMMENT}|{_QUOTED})*+""", re.DOTALL)
+_PART = rf"-(?!-|>>)|/(?![/*])|\$(?!\$)|{_COMMENT}|{_QUOTED}"
+_STATEMENT = re.compile(rf"""(?:[^'"$/;-]++|{_PART})*+""", re.DOTALL)
+#: the same before the word CALL
+_BEFORE_CALL = re.compile(rf"""(?:(?!\bcall\b)[^'"$/;-]|{_PART})*+""", re.DOTALL | re.IGNORECASE)
 _QUOTES = "'\""
 _BLANK = re.compile(rf";(?:\s++|{_COMMENT})*+", re.DOTALL)
-#: what is not closed hides the rest, so that a text of any size is read once
-_HIDDEN = re.compile(rf"""{_COMMENT}|{_QUOTED}|['"].*|\$\$.*|/\*.*""", re.DOTALL)
 
 
 def fault_of(text: str) -> str | None:
@@ -29,6 +30,7 @@ def fault_of(text: str) -> str | None:
     if rest and not rest.startswith(";"):
         return f"has {rest[0] if rest[0] in _QUOTES else rest[:2]} without a clear end; close it"
     is_with = re.match(r"\s*with\b", text, re.IGNORECASE) is not None
-    if is_with and re.search(r"\bcall\b", _HIDDEN.sub(" ", text), re.IGNORECASE):
+    before = _BEFORE_CALL.match(text) if is_with else read
+    if before and read and before.end() < read.end():
         return 'calls a procedure; WITH is for queries here, and a column of that name is written "CALL"'
     return None

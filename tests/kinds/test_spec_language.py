@@ -258,7 +258,7 @@ MISTAKES = [
         for columns, line, said in (
             ("columns: {names: c.*.name, param: names}", 14, "names is not among the params"),
             ("columns: {names: c.*.name, param: reference}", 14, "is not among what cursor carries to further pages"),
-            ("columns: {names: c.*.name, param: reference}", 20, "write `in: text`"),
+            ("columns: {names: c.*.name, param: reference}", 19, "write `in: text`"),
             ("columns: {names: $}", 14, "is no path of a list of names"),
             ("unwrap: node\n    columns: {names: c.*.name}", 15, "which have no `unwrap`"),
         )

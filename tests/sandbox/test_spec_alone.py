@@ -112,6 +112,7 @@ async def test_rows_are_lists_of_values_whose_columns_the_first_page_names():
         "size": "size",
         "first": 0,
         "total_pages": "pages",
+        "order": "stable",
         "carried": {"columns": "columns", "pages": "pages"},
         "meta": {"columns": "columns.*.name", "pages": "pages.#"},
     }

@@ -268,6 +268,10 @@ def _pages(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
                 hint = did_you_mean(name, operation.action.params)
                 yield ("paging",), f"{style} needs {name}, which is not among the params; {hint}"
         columns, carried = operation.action.columns, kind.spec.paging[style].carried
+        paging = kind.spec.paging[style]
+        is_ordered = (operation.action.order or paging.order or "unknown") != "unknown"
+        if carried and paging.is_counted and paging.size is not None and not is_ordered:
+            yield ("paging",), f"{style} carries members of the first page, so its `order` must be known"
         if columns is not None and columns.param is not None and columns.param not in carried:
             yield ("columns", "param"), f"is not among what {style} carries to further pages; add it to `carried`"
         yield from _counted(operation, kind.spec.paging[style])

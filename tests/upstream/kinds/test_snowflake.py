@@ -1,4 +1,4 @@
-"""Snowflake, beside what is tested of every kind: long statements, and statements that do more than they say."""
+"""Snowflake, beside what is tested of every kind: statements that take long, or that do more than they say."""
 
 import pytest
 
