@@ -75,6 +75,8 @@ class Accounts(Upstream):
         marked = {name: self._marked(each, account) for name, each in value.items()}
         if "content_url" in marked:
             marked |= {"content_url": self.url + _FILE.format(account=account), "size": len(account)}
+        if "subject" in marked:
+            marked["subject"] = account  # a copy keeps the members that the kind declares
         return {**marked, _OWNER: account} if any(name in marked for name in _IDS) else marked
 
 

@@ -153,6 +153,7 @@ KEY_FILE = key_file()
         KEY_FILE,
         json.dumps({"credentials_json": KEY_FILE}),
     ],
+    ids=range(14),  # the key is another in each process
 )
 @pytest.mark.parametrize("given", [pem(), KEY_FILE], ids=["PEM", "key file"])
 def test_a_private_key_is_masked_in_every_form_and_in_parts(given, echo):
