@@ -91,7 +91,7 @@ receivers have every event. Changes of a record that follow each other before it
 _PEOPLE = """## People
 
 `python -m tests.faults.people`: people with own connectors of five kinds call them over HTTP and by tools of agents,
-themselves and by the sessions of a client, as jobs, by schedules and batches, search their copies, download files and
+themselves and by the sessions of a client, as jobs and by schedules, search their copies, download files and
 read events, while workers and front ends are killed. Each account of the stand-in application says who has called it
 and whose records it sends. Untrue is a call with another's credential, a record or an event that is another's, or an
 answer to a call of another's connector or job; lost a call without an end.

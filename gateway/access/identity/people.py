@@ -52,7 +52,8 @@ _IN_GROUP = """
 _LOCK_ORGANIZATION = "SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE"
 # The unique index has people of one organization, and people whom the operator has added.
 _IS_NAMED = f"""
-    SELECT EXISTS (SELECT FROM people WHERE {_IN_ORGANIZATION.format("$1")} AND issuer = $2 AND subject = $3)
+    SELECT EXISTS (SELECT FROM people WHERE {_IN_ORGANIZATION.format("$1")} AND issuer = $2 AND subject = $3
+                   AND client_id <> $4)
 """
 _COUNT = f"SELECT count(*) FROM people WHERE {_IN_ORGANIZATION.format('$1')}"
 _CONTAINING = """
@@ -216,8 +217,7 @@ class People:
         person_id = uuid4()
         if await connection.fetchval(_COUNT, organization_id) >= _MAX_PEOPLE:
             raise Conflict(f"the organization has {_MAX_PEOPLE} people; delete some")
-        if await connection.fetchval(_IS_NAMED, organization_id, new.issuer, new.subject):
-            raise Conflict("there is a person with this subject already")
+        await _require_unnamed(connection, organization_id, person_id, new.issuer, new.subject)
         await self._identity.insert_client(
             connection,
             person_id,
@@ -285,10 +285,13 @@ class People:
             messages = [f"there is no group {name!r}; create it with PUT /api/v1/groups/{{name}}" for name in unknown]
             raise InvalidParams(faults=[FieldError("/groups", "groups", "unknown", each) for each in messages])
 
-    async def identify_within(self, connection: Connection, person_id: UUID, issuer: str, subject: str) -> None:
+    async def identify_within(
+        self, connection: Connection, organization_id: UUID, person_id: UUID, issuer: str, subject: str
+    ) -> None:
         """Let the person sign in as this subject, unless another issuer or a client names the person; raises
         UniqueViolationError if it is another person's.
         """
+        await _require_unnamed(connection, organization_id, person_id, issuer, subject)
         await connection.execute(_IDENTIFY, person_id, issuer, subject)
 
     async def delete_within(self, connection: Connection, person_id: UUID) -> None:
@@ -353,6 +356,14 @@ class People:
             await connection.execute(_PUT_GROUP, organization_id, stored.name, stored.workspaces, stored.scopes)
             await connection.execute(_NOTIFY_ALL)
         return stored
+
+
+async def _require_unnamed(
+    connection: Connection, organization_id: UUID, person_id: UUID, issuer: str | None, subject: str | None
+) -> None:
+    """Raise UniqueViolationError, as the index does, if the subject is another person's of the organization."""
+    if await connection.fetchval(_IS_NAMED, organization_id, issuer, subject, person_id):
+        raise asyncpg.UniqueViolationError("the subject is that of another person of the organization")
 
 
 async def _person(connection: Connection, person_id: UUID) -> Person:

@@ -233,7 +233,7 @@ class ProvisioningStore:
                 await self._require_free(connection, organization_id, user.id, state)
                 await self._change(connection, organization_id, user.id, state)
                 if identity is not None:
-                    await self._people.identify_within(connection, user.id, *identity)
+                    await self._people.identify_within(connection, organization_id, user.id, *identity)
                 await self._provision(connection, organization_id, user.id, state)
                 return StoredUser(**_found(await connection.fetchrow(_USER, organization_id, user.id), "user"))
         except asyncpg.UniqueViolationError as error:
