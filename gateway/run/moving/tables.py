@@ -50,6 +50,7 @@ MOVED: tuple[MovedTable, ...] = (
     MovedTable("connectors"),
     MovedTable("connector_secrets"),
     MovedTable("oauth_apps"),
+    MovedTable("oauth_registrations"),
     MovedTable("trusted_issuers"),
     MovedTable("person_sessions", order="created_at, id"),
     MovedTable(

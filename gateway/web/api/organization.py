@@ -35,7 +35,7 @@ async def delete_organization(request: web.Request) -> web.Response:
 class ExportBody(Body):
     """For whom the file is sealed."""
 
-    EXAMPLE: ClassVar = {"recipient_key": "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="}
+    EXAMPLES: ClassVar = {"export": {"recipient_key": "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo="}}
 
     recipient_key: str = Field(
         description="the public key of the gateway that imports the file: `gateway keys recipient` prints it there",
