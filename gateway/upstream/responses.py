@@ -222,11 +222,12 @@ def _column_names(
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise UpstreamInvalidResponse(f"{operation}: the application's answer does not name the columns of its rows")
     unique: dict[str, None] = {}
+    numbers: dict[str, int] = {}
     for name in names:
-        number, found = 1, name
+        found = name
         while found in unique:
-            number += 1
-            found = f"{name}_{number}"
+            numbers[name] = numbers.get(name, 1) + 1
+            found = f"{name}_{numbers[name]}"
         unique[found] = None
     return list(unique)
 

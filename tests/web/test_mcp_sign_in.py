@@ -228,6 +228,16 @@ async def test_an_app_that_the_organization_has_registered_comes_first(public: S
     assert (await public.execute(connector_id)).status == 200
 
 
+async def test_a_server_that_calls_itself_like_another_kind_gets_no_app_of_it(setting: Setting):
+    await setting.connected()
+    stranger = "https://mcp.stranger.example/mcp"
+    setting.server.resource = {"resource": stranger}
+
+    refused = await setting.begin(mcp_server={"url": stranger, "kind": KIND, "client_id": "theirs"})
+
+    assert (refused.status, "a kind of another server already" in refused.json()["detail"]) == (422, True)
+
+
 async def test_the_app_of_an_organization_is_not_used_at_another_authorization_server(setting: Setting):
     setting.server.clients = {"own": "canary-own-secret"}
     app = {"client_id": "own", "client_secret": "canary-own-secret"}

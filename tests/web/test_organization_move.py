@@ -2,6 +2,7 @@
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -224,6 +225,38 @@ async def test_an_existing_organization_is_not_imported_again(moving: Moving):
         await moving.imported(file, "another name")
 
 
+async def test_tokens_of_a_client_that_the_gateway_has_are_not_believed(moving: Moving):
+    client_id = UUID(moving.client[0])
+    async with moving.here() as api:
+        await api.get("/api/v1/jobs")
+    async with moving.target.services.database.system() as connection:
+        await connection.execute("INSERT INTO clients (id, name, secret_hashes) VALUES ($1, 'known', '{}')", client_id)
+
+    await moving.move()
+
+    async with moving.target.services.database.system() as connection:
+        assert await connection.fetchval("SELECT count(*) FROM tokens WHERE client_id = $1", client_id) == 0
+
+
+async def test_a_served_kind_stays_that_of_the_gateway(moving: Moving):
+    insert = """
+        INSERT INTO imported_kinds
+            (kind, version, source, document, report, importing_organization, importing_client, served_at)
+        VALUES ('strangers', $1, 'a file', $2, '', $3, gen_random_uuid(), now() + interval '1 hour' * $1)
+    """
+    async with moving.target.services.database.system() as connection:
+        await connection.execute(insert, 1, '{"own": 1}', uuid4())
+    async with moving.busy.front.services.database.system() as connection:
+        await connection.execute(insert, 2, '{"foreign": 1}', moving.busy.id)
+    try:
+        with pytest.raises(Conflict, match="strangers of this gateway differs"):
+            await moving.move()
+    finally:
+        for front in (moving.target, moving.busy.front):
+            async with front.services.database.system() as connection:
+                await connection.execute("DELETE FROM imported_kinds WHERE kind = 'strangers'")
+
+
 async def test_a_name_that_is_taken_can_be_changed(moving: Moving):
     await moving.target.services.identity.create_organization(moving.busy.name)
     file = await moving.exported()
@@ -253,6 +286,11 @@ async def test_only_the_recipient_opens_the_file(moving: Moving):
     with pytest.raises(SealedFileError, match="key of another gateway"):
         list(sealed_lines(BytesIO(file), recipients_of(moving.busy.front.services.keys.all)))
     assert b"tickets" not in file
+
+
+def test_a_recipient_key_of_no_use_is_refused():
+    with pytest.raises(SealedFileError, match="recipient key is not valid"):
+        Lock.for_recipient(b64encode(bytes(32)).decode())
 
 
 def test_a_passphrase_opens_what_it_sealed():

@@ -122,7 +122,7 @@ class RegisteredApps:
 
         Raises Conflict for an own app that another authorization server has registered.
         """
-        return await self._own(organization_id, spec) or self._platform.get(spec.kind)
+        return await self._own(organization_id, spec) or self._of_platform(spec)
 
     async def current(self, organization_id: UUID, spec: ConnectorSpec) -> App:
         """That app; raises Conflict if there is none."""
@@ -178,11 +178,20 @@ class RegisteredApps:
             return await self.current(organization_id, spec)
         registered = await self.registered(organization_id, spec)
         own = await self._own(organization_id, spec)
-        for app in (own, self._platform.get(spec.kind), None if registered is None else registered.app):
+        for app in (own, self._of_platform(spec), None if registered is None else registered.app):
             if app is not None and app.client_id == client_id:
                 return app
         is_registered = spec.oauth is not None and spec.oauth.registration_url is not None
         return replace(app_in(method, credentials), is_registered=is_registered)
+
+    def _of_platform(self, spec: ConnectorSpec) -> App | None:
+        """The operator's app for the kind. That of an MCP server is used at its accepted token URL."""
+        if spec.mcp is not None:
+            served = self._catalog.kinds.get(spec.kind)
+            accepted = None if served is None else served.spec.oauth
+            if accepted is None or spec.oauth is None or accepted.token_url != spec.oauth.token_url:
+                return None
+        return self._platform.get(spec.kind)
 
     async def _own(self, organization_id: UUID, spec: ConnectorSpec) -> App | None:
         kind = spec.kind
@@ -190,7 +199,7 @@ class RegisteredApps:
             row = await connection.fetchrow(_GET, organization_id, kind)
         if row is None:
             return None
-        if row["issuer"] is not None and row["issuer"] != _issuer(spec):
+        if row["issuer"] != _issuer(spec):
             raise Conflict(
                 f"the OAuth app of your organization for {kind} is registered at another authorization server than the "
                 "one that the MCP server names now; set the app again, or delete it"

@@ -183,6 +183,7 @@ class Flows:
             self._imports.require_free(server.kind)
         sign_in = await sign_in_of(self._upstreams, McpAddress(url=server.url, kind=server.kind))
         self._imports.require_free(sign_in.kind)
+        self._imports.require_same_server(sign_in.spec)
         if server.client_id is not None:
             secret = SecretStr(server.client_secret or "")
             await self._apps.put_of(caller, sign_in.spec, server.client_id, secret)

@@ -19,6 +19,7 @@ from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.importing.changes import Change, changes_between, with_confirmed_effects
 from gateway.kinds.importing.importing import kind_of_documents
 from gateway.kinds.importing.writing import texts_of
+from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.import_process import ImportRequest, imported
 from gateway.upstream.mcp_servers import McpAddress, described
 from gateway.upstream.upstreams import Upstreams
@@ -149,6 +150,15 @@ class Imports:
         """Raise InvalidParams for a name that an imported kind cannot have."""
         if self._catalog.is_of_folder(name) or name == MCP:
             raise InvalidParams(f"{name} is a kind of this gateway already; choose another name")
+
+    def require_same_server(self, spec: ConnectorSpec) -> None:
+        """Raise InvalidParams if the name of a stranger's MCP server is that of a kind of another server.
+
+        The OAuth apps of a kind are found by its name.
+        """
+        served = self._catalog.kinds.get(spec.kind)
+        if served is not None and (served.spec.mcp is None or served.spec.server != spec.server):
+            raise InvalidParams(f"{spec.kind} is a kind of another server already; choose another name with kind")
 
     async def _mapped_server(self, address: McpAddress) -> tuple[Mapping[str, Any], str]:
         if address.kind is not None:

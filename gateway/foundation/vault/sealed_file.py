@@ -50,11 +50,11 @@ class Lock:
         """A new lock that only the recipient opens; raises SealedFileError for a text that is no key."""
         try:
             recipient = X25519PublicKey.from_public_bytes(base64.b64decode(public_key, validate=True))
+            ephemeral = X25519PrivateKey.generate()
+            secret = ephemeral.exchange(recipient)
         except ValueError as error:
             raise SealedFileError("the recipient key is not valid; `gateway keys recipient` prints it") from error
-        ephemeral = X25519PrivateKey.generate()
-        header = _header(recipient=public_key, ephemeral=_text_of(ephemeral))
-        return cls._of(header, ephemeral.exchange(recipient))
+        return cls._of(_header(recipient=public_key, ephemeral=_text_of(ephemeral)), secret)
 
     @classmethod
     def by_passphrase(cls, passphrase: str) -> "Lock":
@@ -77,7 +77,11 @@ class Lock:
             return cls._of(header, Scrypt(salt=values["salt"], **_SCRYPT).derive(passphrase.encode()))
         for recipient in recipients:
             if recipient.public_key().public_bytes_raw() == values.get("recipient"):
-                return cls._of(header, recipient.exchange(X25519PublicKey.from_public_bytes(values["ephemeral"])))
+                try:
+                    sender = X25519PublicKey.from_public_bytes(values["ephemeral"])
+                    return cls._of(header, recipient.exchange(sender))
+                except (KeyError, ValueError) as error:
+                    raise SealedFileError("the file is damaged") from error
         raise SealedFileError(
             "the file is sealed for the key of another gateway; export it again with the key that "
             "`gateway keys recipient` prints here"

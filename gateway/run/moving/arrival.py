@@ -48,6 +48,13 @@ _OTHER_KIND = """
     SELECT given.kind FROM json_populate_recordset(NULL::imported_kinds, $1::json) AS given
     JOIN imported_kinds AS own USING (kind, version) WHERE own.document IS DISTINCT FROM given.document
 """
+_CLIENTS_HERE = """
+    SELECT given.id::text FROM json_populate_recordset(NULL::clients, $1::json) AS given JOIN clients USING (id)
+"""
+_SERVED_KINDS = """
+    SELECT DISTINCT ON (kind) kind, document FROM imported_kinds WHERE served_at IS NOT NULL
+    ORDER BY kind, served_at DESC
+"""
 _ADD_KEYS = """
     INSERT INTO audit_former_keys (organization_id, key_id, public_key)
     SELECT $1, * FROM unnest($2::text[], $3::text[]) ON CONFLICT DO NOTHING
@@ -102,6 +109,10 @@ class _Import:
         self._manifest = manifest
         self._name = name
         self._counts: Counter[str] = Counter()
+        #: ids of clients that this gateway has, of which the file is not believed that it has their tokens
+        self._known_clients: set[str] = set()
+        #: ids of what tokens may belong to, by the table
+        self._owners: dict[str, set[str]] = {"agent_grants": set(), "person_sessions": set()}
 
     async def run(self, lines: Iterable[Line]) -> dict[str, int]:
         """Insert the rows of all tables, in their order."""
@@ -109,6 +120,7 @@ class _Import:
         table = next(tables)
         rows: list[bytes] = []
         size, ended = 0, None
+        served = await self._connection.fetch(_SERVED_KINDS)
         await self._begin(table)
         for line in lines:
             if ended is not None:
@@ -134,6 +146,7 @@ class _Import:
         counts = {each.name: self._counts[each.name] for each in MOVED}
         if ended is None or counts != {**dict.fromkeys(counts, 0), **ended}:
             raise InvalidParams("the file is not whole: it does not have all rows")
+        await self._require_kinds(served)
         await self._finish(self._manifest.audit_keys)
         return counts
 
@@ -163,10 +176,33 @@ class _Import:
             row["key_id"], row["wrapped_key"] = self._vault.newest, f"\\x{wrapped.hex()}"
         return msgspec.json.encode(row)
 
+    async def _require_kinds(self, served: Sequence[Any]) -> None:
+        """Raise Conflict if a kind that this gateway served would become that of the file, for all organizations."""
+        now = {row["kind"]: row["document"] for row in await self._connection.fetch(_SERVED_KINDS)}
+        if changed := [row["kind"] for row in served if now.get(row["kind"]) != row["document"]]:
+            raise Conflict(
+                f"the kind {changed[0]} of this gateway differs from that of the organization; import it first"
+            )
+
+    def _trusted(self, row: bytes) -> bool:
+        """Whether a token is one of the organization: of a client, and a session or grant, that the file brings."""
+        token = msgspec.json.decode(row)
+        return token["client_id"] not in self._known_clients and all(
+            token[column] is None or token[column] in self._owners[table]
+            for column, table in (("grant_id", "agent_grants"), ("session_id", "person_sessions"))
+        )
+
     async def _insert(self, table: MovedTable, rows: Sequence[bytes]) -> None:
         if not rows:
             return
+        self._counts[table.name] += len(rows)
+        if table.name == "tokens":
+            rows = [row for row in rows if self._trusted(row)]
         document = f"[{b','.join(rows).decode()}]"
+        if table.name == "clients":
+            self._known_clients |= {row["id"] for row in await self._connection.fetch(_CLIENTS_HERE, document)}
+        if table.name in self._owners:
+            self._owners[table.name] |= {msgspec.json.decode(row)["id"] for row in rows}
         columns = [name for name in self._manifest.columns[table.name] if (table.name, name) != (AUDIT, "xact")]
         if set(columns) - set(await columns_of(self._connection, table.name)):
             raise InvalidParams(f"the file has columns of {table.name} that this database does not have")
@@ -180,7 +216,6 @@ class _Import:
             raise Conflict(
                 f"this database has a row of {error.table_name} that the organization has too ({error.constraint_name})"
             ) from error
-        self._counts[table.name] += len(rows)
 
     async def _insert_plainly(self, table: MovedTable, columns: Sequence[str], document: str) -> None:
         if table.name == "imported_kinds" and (kind := await self._connection.fetchval(_OTHER_KIND, document)):

@@ -8,12 +8,13 @@ from typing import Any
 import msgspec
 
 from gateway.errors import UpstreamError, UpstreamInvalidResponse
+from gateway.foundation import payloads
 from gateway.kinds.catalog import Operation
 from gateway.kinds.long_running import LongRunStatus
 from gateway.kinds.members import value_at
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.prepared import PreparedCall
-from gateway.upstream.responses import OperationResult
+from gateway.upstream.responses import OperationResult, raw_at
 from gateway.upstream.run_context import RunContext
 from gateway.upstream.session import UpstreamSession
 
@@ -25,6 +26,10 @@ _INTERVAL_FACTOR = 1.5
 _SHORTEST_INTERVAL = 0.05
 #: consecutive polls that may fail, about a minute: the application's operation continues meanwhile
 _MAX_FAILED_POLLS = 20
+#: bytes of a status that says that the run goes on
+_LARGEST_STATUS = 1 << 20
+#: milliseconds; a longer interval is shortened anyway
+_LONGEST_NAMED = 10**9
 
 
 class Poll(msgspec.Struct, frozen=True):
@@ -65,6 +70,8 @@ class OperationRun:
                     raise
             else:
                 failed_polls = 0
+                if len(answer.result) > _LARGEST_STATUS and _state_in(answer, status) not in status.ended:
+                    raise UpstreamInvalidResponse(f"{self.call.operation}: the run has a status of over 1 MiB")
                 document = answer.decoded()
                 state = value_at(document, status.path)
                 if state not in status.states:
@@ -79,9 +86,15 @@ class OperationRun:
             interval = min(interval * _INTERVAL_FACTOR, status.interval)
 
 
+def _state_in(answer: OperationResult, status: LongRunStatus) -> Any:
+    """The state, without reading the rest of the answer."""
+    raw = raw_at(answer.result, status.path)
+    return None if raw is None else payloads.value(raw)
+
+
 def interval_named(document: Any, status: LongRunStatus) -> float | None:
     """The seconds until the next poll that the application names, within bounds; None if it names none."""
     named = value_at(document, status.wait) if status.wait else None
     if isinstance(named, bool) or not isinstance(named, int | float):
         return None
-    return max(min(named / 1000, status.interval), min(_SHORTEST_INTERVAL, status.interval))
+    return max(min(min(named, _LONGEST_NAMED) / 1000, status.interval), min(_SHORTEST_INTERVAL, status.interval))

@@ -33,7 +33,8 @@ async def result_pages(
         asked = {**params, **position.following}
         records, following = await _page(run, requests[position.request], asked)
         if following is not None:
-            added = {name: each for name, each in following.items() if name not in params}
+            # What a page says of the next one counts more than what the caller said of the first.
+            added = {name: each for name, each in following.items() if name not in params or params[name] != each}
             position = ResultPosition(position.page + 1, request=position.request, following=added)
         elif position.request + 1 < len(requests):
             position = ResultPosition(position.page + 1, request=position.request + 1)

@@ -1,10 +1,13 @@
 """Snowflake, beside what is tested of every kind: statements that take long, or that do more than they say."""
 
+import time
+
 import pytest
 
 from gateway.errors import InvalidCredentials, InvalidParams, UpstreamTimeout
 from gateway.kinds.loading import load_kind, shipped_specs
 from gateway.upstream.requests import checked_environment
+from tests.harness.machine import slowness
 from tests.upstream.kinds.tables.snowflake import ADA, BOB, HANDLE, MANY, ONE, STATEMENTS, result
 
 KIND = load_kind(shipped_specs() / "snowflake")
@@ -40,6 +43,29 @@ async def test_a_row_whose_statement_still_runs_is_not_missing(upstream, snowfla
 
     with pytest.raises(UpstreamTimeout):
         await snowflake.execute("record", "get", {"statement": "SELECT 1"})
+
+
+async def test_the_columns_of_a_result_count_more_than_those_that_the_caller_names(upstream, snowflake):
+    whole = result([["1", "Ada"]], partitions=2)
+    for body, status in ((RUNNING, 202), (whole, 200), (whole, 200), ({"data": [["2", None]]}, 200)):
+        upstream.answers(body, status)
+    turned = list(reversed([*ADA]))
+
+    rows = (await snowflake.execute("record", "query", {"statement": MANY, "columns": turned})).decoded()
+
+    assert rows == [ADA, BOB]
+
+
+async def test_many_columns_of_one_name_are_numbered_in_a_moment(upstream, snowflake):
+    upstream.answers({"data": [["1"] * 20_000]})
+    begun = time.thread_time()
+
+    answer = await snowflake.execute(
+        "record", "list", {"statementHandle": "01b", "partition": 1, "columns": ["A"] * 20_000}
+    )
+
+    assert list(answer.decoded()[0])[-1] == "A_20000"
+    assert time.thread_time() - begun < 2 * slowness()
 
 
 async def test_a_long_query_is_followed_and_read_to_its_last_partition(upstream, snowflake):
