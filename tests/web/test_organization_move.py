@@ -242,7 +242,7 @@ async def test_a_served_kind_stays_that_of_the_gateway(moving: Moving):
     insert = """
         INSERT INTO imported_kinds
             (kind, version, source, document, report, importing_organization, importing_client, served_at)
-        VALUES ('strangers', $1, 'a file', $2, '', $3, gen_random_uuid(), now() + interval '1 hour' * $1)
+        VALUES ('strangers', $1, 'a file', $2, '', $3, gen_random_uuid(), now() + $1::int * interval '1 hour')
     """
     async with moving.target.services.database.system() as connection:
         await connection.execute(insert, 1, '{"own": 1}', uuid4())
