@@ -37,3 +37,13 @@ def eventually_without_loop(look: Callable[[], Any], *, within: float = PATIENCE
         assert time.monotonic() < started + within, "it did not happen in time"
         time.sleep(_pause_since(started))
     return seen
+
+
+async def is_listening(port: int) -> bool:
+    """Whether a process accepts connections on a port of loopback."""
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except OSError:
+        return False
+    writer.close()
+    return True

@@ -24,7 +24,7 @@ from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
 from tests.harness.processes import free_port
-from tests.harness.waiting import eventually
+from tests.harness.waiting import eventually, is_listening
 
 NPM, FASTMCP, ONE = (os.environ.get(name) for name in ("MCP_CONFORMANCE", "MCP_FASTMCP", "MCP_ONE"))
 SERVERS = Path(__file__).parents[1] / "agents" / "mcp" / "servers"
@@ -58,7 +58,7 @@ async def calculator(program: str, script: str) -> AsyncIterator[UpstreamConnect
         stderr=asyncio.subprocess.DEVNULL,
     )
     try:
-        await eventually(lambda: _listens(port), within=60)
+        await eventually(lambda: is_listening(port), within=60)
         origin = URL(f"http://127.0.0.1:{port}")
         async with Transport(EgressPolicy.of([origin])) as transport:
             upstreams = Upstreams(transport, {KIND: origin})
@@ -68,15 +68,6 @@ async def calculator(program: str, script: str) -> AsyncIterator[UpstreamConnect
     finally:
         process.terminate()
         await process.wait()
-
-
-async def _listens(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    return True
 
 
 @pytest.mark.processes

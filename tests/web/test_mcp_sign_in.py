@@ -26,7 +26,7 @@ from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.mcp_server import CREATE, SEARCH
 from tests.harness.mcp_sign_in import ISSUER, RESOURCE, SignInServer, answering, sign_in_server
 from tests.harness.processes import free_port
-from tests.harness.waiting import eventually
+from tests.harness.waiting import eventually, is_listening
 
 CONNECTORS, KIND = "/api/v1/integrations/connectors", "tracker"
 SERVERS = Path(__file__).parents[1] / "agents" / "mcp" / "servers"
@@ -479,20 +479,11 @@ async def official_server() -> AsyncIterator[str]:
         sys.executable, SERVERS / "python_sign_in_server.py", str(port), stdout=DEVNULL, stderr=DEVNULL
     )
     try:
-        await eventually(lambda: _listens(port), within=60)
+        await eventually(lambda: is_listening(port), within=60)
         yield f"http://127.0.0.1:{port}"
     finally:
         process.terminate()
         await process.wait()
-
-
-async def _listens(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except OSError:
-        return False
-    writer.close()
-    return True
 
 
 async def test_a_person_signs_in_to_a_server_of_the_official_sdk(

@@ -20,6 +20,17 @@ from gateway.kinds.importing.words import identifier, phrase, plain
 MARK = "mcp"
 #: the end of a tool's prefix, which names its entity
 _SEPARATOR = re.compile(r"[./]|__")
+#: the states of a task, and the bounds of what a server may ask for: at most so many seconds between two requests
+_STATES: Mapping[str, Any] = {
+    "path": "result.status",
+    "running": ["working"],
+    "succeeded": ["completed"],
+    "failed": ["failed"],
+    "canceled": ["cancelled"],
+    "waiting": ["input_required"],
+    "message": "result.statusMessage",
+    "interval": 30,
+}
 #: maximum characters of a tool's name
 _MAX_NAME = 128
 #: names of actions that mean something else in a spec
@@ -182,19 +193,6 @@ def _task_members(root: Node, tool: Node, address: SplitResult) -> Mapping[str, 
         "cancel": requests["cancel"],
     }
     return {"runs": "job", "long_running": how}
-
-
-#: the states of a task, and the bounds of what a server may ask for: at most so many seconds between two requests
-_STATES: Mapping[str, Any] = {
-    "path": "result.status",
-    "running": ["working"],
-    "succeeded": ["completed"],
-    "failed": ["failed"],
-    "canceled": ["cancelled"],
-    "waiting": ["input_required"],
-    "message": "result.statusMessage",
-    "interval": 30,
-}
 
 
 def _names(tool: str, title: str) -> tuple[str, str]:
