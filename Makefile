@@ -29,6 +29,8 @@ FAST_OTHERS = $(addprefix tests/,test_layout.py test_settings.py agents client f
 # PYTHONDONTWRITEBYTECODE of the environment is cleared here.
 test test-fast-engine test-fast-others faults bench: export PYTHONDONTWRITEBYTECODE =
 
+NPM_PACKAGE = gateway/client/typescript
+
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -91,6 +93,10 @@ lock: ## Pin all dependencies by hash, after a change to pyproject.toml or const
 	@$(LOCK) --extra all --output-file $(LOCKS)/all.txt
 	@$(LOCK) --extra server --extra semantic --extra s3 --extra otel --output-file $(LOCKS)/image.txt
 
+typescript: $(INSTALLED) ## Write the types of the TypeScript package, after a change to the API (needs npm)
+	@npm ci --silent --no-fund --no-audit --prefix $(NPM_PACKAGE)
+	@TYPESCRIPT_CLIENT=$(NPM_PACKAGE) $(BIN)/python -m tests.client.typescript.generate_schema
+
 sbom: $(INSTALLED) ## Write bills of materials (CycloneDX) of the wheel and the image to dist/
 	@mkdir -p dist
 	@$(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --output-file dist/wheel.cdx.json $(LOCKS)/all.txt
@@ -99,11 +105,18 @@ sbom: $(INSTALLED) ## Write bills of materials (CycloneDX) of the wheel and the 
 image: ## Build the image (needs Docker)
 	docker build --file deploy/Dockerfile --tag agent-connector-gateway .
 
-release: sbom ## Build wheel, sdist, chart, bills of materials and checksums in dist/ (needs helm); nothing is published
+image-test: ## Build the image, start it with its stores, and remove everything (needs Docker Compose)
+	@deploy/smoke-test
+
+release: sbom ## Build wheel, sdist, npm package, chart, bills of materials and checksums in dist/ (needs helm and npm); nothing is published
 	@command -v $(HELM) >/dev/null || { echo "$(HELM) is not installed: https://helm.sh/docs/intro/install"; exit 1; }
+	@command -v npm >/dev/null || { echo "npm is not installed: https://nodejs.org/en/download"; exit 1; }
 	@rm -f dist/*.whl dist/*.tar.gz dist/*.tgz dist/SHA256SUMS
 	@$(BIN)/hatchling build --directory dist
 	@$(HELM) package deploy/helm --destination dist 2>/dev/null
+	@npm ci --silent --no-fund --no-audit --prefix $(NPM_PACKAGE)
+	@npm run --silent build --prefix $(NPM_PACKAGE)
+	@cd $(NPM_PACKAGE) && npm pack --silent --pack-destination $(CURDIR)/dist >/dev/null
 	@cd dist && sha256sum *.whl *.tar.gz *.tgz *.cdx.json > SHA256SUMS && cat SHA256SUMS
 
 audit: $(INSTALLED) ## Check all dependencies for known vulnerabilities; skipped if the advisory database cannot be reached
@@ -115,4 +128,4 @@ clean: ## Remove everything that the other targets created
 	rm -rf $(VENV) .gateway build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-.PHONY: help install demo run test test-fast test-fast-engine test-fast-others faults bench screenshots check lock sbom image release audit clean
+.PHONY: help install demo run test test-fast test-fast-engine test-fast-others faults bench screenshots check lock typescript sbom image image-test release audit clean

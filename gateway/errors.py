@@ -166,6 +166,11 @@ class ResultExpired(NotFound):
 class CursorExpired(NotFound):
     code, title = "cursor_expired", "Cursor expired"
 
+    @property
+    def continues_after(self) -> int:
+        """The id after which the feed can be read."""
+        return int(self.extra["begins_after"])
+
 
 class UploadExpired(NotFound):
     code, title = "upload_expired", "Upload expired"
@@ -243,6 +248,13 @@ class UnknownAction(InvalidParams):
 
 class UnknownConnectorType(InvalidParams):
     code, title = "unknown_connector_type", "Unknown connector type"
+
+
+class CursorAhead(InvalidParams):
+    """A cursor beyond the newest event; a client with a right one has it from before a backup was restored."""
+
+    #: the id after which the feed can be read: that of its newest event
+    continues_after = 0
 
 
 class InvalidCredentials(InvalidParams):

@@ -15,6 +15,7 @@ from yarl import URL
 
 from gateway.foundation.db.urls import ignored_parameters, normalized, postgres_url
 from gateway.foundation.hosts import is_loopback
+from gateway.foundation.vault.secret_references import SecretPlace
 from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.egress import parse_override
 
@@ -26,6 +27,14 @@ MAX_PORT = 65_535
 
 class SettingsError(ValueError):
     """An invalid setting; the text names its variable."""
+
+
+def _from_json(value: object, example: str) -> object:
+    """The decoded text of a variable, or the value that was given in code; raises ValueError with the example."""
+    try:
+        return msgspec.json.decode(value) if isinstance(value, str) else value
+    except msgspec.DecodeError as error:
+        raise ValueError(f"must be JSON such as {example}") from error
 
 
 def _is_base_url(text: str, schemes: Container[str]) -> bool:
@@ -77,9 +86,23 @@ class Settings(BaseSettings):
     )
     data_dir: Path = Field(Path(".gateway"), description="Folder for stored files and for the data of `gateway up`.")
     encryption_keys: SecretStr | None = Field(
-        None, description="Encryption keys: `id:base64 of 32 bytes`, comma-separated, newest first."
+        None,
+        description="Encryption keys: `id:base64 of 32 bytes`, or `id:URL#…` of a key service as `gateway keys new "
+        "--url URL` prints it; comma-separated, newest first.",
     )
     encryption_keys_file: Path | None = Field(None, description="File with the encryption keys, one per line.")
+    encryption_keys_seconds: float = Field(
+        7200,
+        ge=10,
+        description="Seconds for which a process holds keys that a key service has unwrapped; it asks the service "
+        "again after an eighth of them.",
+    )
+    secret_references: Annotated[dict[UUID, tuple[str, ...]], NoDecode] = Field(
+        default_factory=dict,
+        description="References to secrets that organizations may give as credentials, as JSON of URL prefixes by the "
+        'organization\'s id: {"…": ["vault://vault.example.com/secret/acme"]}. All are at one Vault, which the '
+        "operator trusts: it receives the gateway's own sign-in. None unless set.",
+    )
     specs: Annotated[tuple[Path, ...], NoDecode] = Field(
         (), description="Additional folders of kinds, separated like PATH."
     )
@@ -119,6 +142,11 @@ class Settings(BaseSettings):
         "secret.",
         validate_default=True,
     )
+    sandbox_url: str | None = Field(
+        None,
+        description="URL of a sandbox that takes the place of all applications, set by `gateway up --sandbox`. The "
+        "console then has a page with its requests and faults.",
+    )
     embedded: bool = Field(False, description="Set by `gateway up`: loopback redirects are allowed for any port.")
 
     max_body_bytes: int = Field(1 << 20, description="Maximum size of a request body in bytes; larger bodies get 413.")
@@ -147,7 +175,9 @@ class Settings(BaseSettings):
         365 * 86400, ge=86400, description="Seconds for which audit entries are kept; at least a day."
     )
     request_log_retention: int = Field(
-        86400, ge=0, description="Seconds for which the request log keeps requests; 0 turns it off."
+        86400,
+        ge=0,
+        description="Seconds for which the request log keeps requests, up to an eighth longer; 0 turns it off.",
     )
     request_log_rows: int = Field(
         1_000_000, ge=1000, description="Maximum number of requests in the request log; the oldest are deleted first."
@@ -286,10 +316,28 @@ class Settings(BaseSettings):
     @field_validator("sync_every", mode="before")
     @classmethod
     def _intervals(cls, value: object) -> object:
-        try:
-            return msgspec.json.decode(value) if isinstance(value, str) else value
-        except msgspec.DecodeError as error:
-            raise ValueError('must be JSON such as {"support-desk": 600, "support-desk.tickets": 60}') from error
+        return _from_json(value, '{"support-desk": 600, "support-desk.tickets": 60}')
+
+    @field_validator("secret_references", mode="before")
+    @classmethod
+    def _prefixes(cls, value: object) -> object:
+        return _from_json(value, '{"organization id": ["vault://HOST/secret/acme"]}')
+
+    @field_validator("secret_references")
+    @classmethod
+    def _places(cls, value: dict[UUID, tuple[str, ...]]) -> dict[UUID, tuple[str, ...]]:
+        servers = set()
+        for prefix in (each for prefixes in value.values() for each in prefixes):
+            try:
+                servers.add(SecretPlace.read(prefix).netloc)
+            except ValueError as error:
+                raise ValueError(f"{prefix}: {error}") from error
+        if len(servers) > 1:
+            raise ValueError(
+                f"must name one host and port, but names {', '.join(sorted(servers))}: the gateway reads the secrets "
+                "of all organizations with its one sign-in to Vault, which no other server may receive"
+            )
+        return value
 
     @field_validator("public_url")
     @classmethod
@@ -303,6 +351,13 @@ class Settings(BaseSettings):
                 "https://gateway.example.com, because another application of the same host would get its cookies"
             )
         return value or None
+
+    @field_validator("sandbox_url")
+    @classmethod
+    def _is_the_address_of_a_sandbox(cls, url: str | None) -> str | None:
+        if url is not None and not _is_base_url(url, ("http", "https")):
+            raise ValueError(f"{url!r} is not the URL of a sandbox, such as http://127.0.0.1:9001")
+        return url
 
     @field_validator("files_url")
     @classmethod

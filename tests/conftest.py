@@ -23,6 +23,7 @@ from tests.harness.selection import (  # noqa: F401  hooks
     pytest_runtest_setup,
     pytest_sessionstart,
 )
+from tests.harness.typescript import NPM, packed
 from tests.harness.waiting import PATIENCE
 
 if TYPE_CHECKING:
@@ -106,6 +107,12 @@ def sql(database: Database) -> Callable[..., Any]:
             return list(await connection.fetch(query, *arguments, timeout=PATIENCE))
 
     return run
+
+
+@pytest.fixture(scope="session")
+async def npm_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tarball of the TypeScript package; no file if the programs that pack it are missing."""
+    return await packed(tmp_path_factory.mktemp("npm")) if NPM else Path("missing")
 
 
 @pytest.fixture(scope="session")

@@ -60,7 +60,12 @@ LIBRARIES = {
     },
     "cedarpy": {"gateway.access.policy"},
     "cronsim": {"gateway.operations.schedules.cron"},
-    "joserfc": {"gateway.access.sign_in", "gateway.sandbox.signed_grants", "gateway.upstream.oauth_tokens"},
+    "joserfc": {
+        "gateway.access.sign_in",
+        "gateway.foundation.vault.key_services.google",
+        "gateway.sandbox.signed_grants",
+        "gateway.upstream.oauth_tokens",
+    },
     "markdown_it": {"gateway.web.docs_site"},
     "pygments": {"gateway.web.docs_site"},
     "jinja2": {"gateway.web.pages", "gateway.access.oauth_server"},

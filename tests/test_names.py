@@ -36,6 +36,10 @@ FOREIGN = {
     "SUPPORT_DESK_SUBDOMAIN",
     "synchronous_standby_names",
     "userPrincipalName",
+    "userEmail",
+    "UserEMail",
+    "emailAddress2",
+    "emailed_count",
 }
 
 

@@ -13,6 +13,7 @@ from gateway.events.deliverer import RENEWAL
 from gateway.foundation.aio.deadline import Deadline
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.aio.memory import tune_gc, tune_malloc
+from gateway.foundation.aio.starting import unless_stopped
 from gateway.foundation.telemetry.tracing import configure_tracing
 from gateway.jobs.claims import Claims
 from gateway.jobs.maintenance import INTERVAL
@@ -47,8 +48,12 @@ async def work(settings: Settings) -> None:
         loop.add_signal_handler(name, stopping.set)
     if settings.tracing:
         configure_tracing("gateway-worker")
-    async with open_worker(settings) as services, exposed(settings.metrics_bind, services.database, services.catalog):
-        await Worker(services).until(stopping)
+    async with contextlib.AsyncExitStack() as stack:
+        with unless_stopped(stopping):
+            services = await stack.enter_async_context(open_worker(settings))
+            await stack.enter_async_context(exposed(settings.metrics_bind, services.database, services.catalog))
+        if not stopping.is_set():
+            await Worker(services).until(stopping)
 
 
 class Worker:

@@ -95,7 +95,8 @@ def policies_of(
 ) -> PolicyServices:
     """The points that decide and count, which forget what others change, and the use cases of administrators."""
     store, budget_store = PolicyStore(database), BudgetStore(database)
-    point, budget_point = PolicyPoint(store, HistoryStore(database)), BudgetPoint(budget_store)
+    point = PolicyPoint(store, HistoryStore(database), notifications.is_current)
+    budget_point = BudgetPoint(budget_store, notifications.is_current)
     notifications.subscribe({"policy": point.on_notify}, point.invalidate_all)
     notifications.subscribe({"client": point.on_client}, point.invalidate_clients)
     notifications.subscribe({"budget": budget_point.on_notify}, budget_point.invalidate_all)
@@ -158,9 +159,10 @@ async def open_access(
 ) -> AsyncIterator[AccessServices]:
     """Open authentication, console sessions, and the authorization server for agents' hosts."""
     attempts = Attempts.at(settings.redis_url)
-    tokens = Tokens(identity, settings.token_seconds, attempts)
+    tokens = Tokens(identity, settings.token_seconds, attempts, notifications.is_current)
     notifications.subscribe({"client": tokens.on_notify}, tokens.invalidate_all)
-    grants, people = AuthorizationStore(database), People(database, identity)
+    grants = AuthorizationStore(database)
+    people = People(database, identity, partial(notifications.deliver, "client"))
     issuer_store = IssuerStore(database)
     scim_tokens = ScimTokens(audit, database, identity, issuer=settings.oidc_issuer, base_url=settings.base_url)
     provisioning = partial(_provisioning, audit, ProvisioningStore(database, people), scim_tokens, settings.base_url)

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
 import click
 import msgspec
@@ -12,6 +11,7 @@ from gateway.cli.arguments import read_pairs
 from gateway.cli.client_session import chosen_gateway, gateway_options, run
 from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.output import Format, output_option, write
+from gateway.client.paths import segment
 from gateway.client.retries import RetryPolicy
 from gateway.client.session import ApiRequest, Session
 from gateway.client.settings import client_settings
@@ -115,7 +115,7 @@ def revoke_grant(grant_id: str) -> None:
 
     async def work() -> None:
         async with _session() as session:
-            await session.fetch(ApiRequest(method="DELETE", path=f"/api/v1/grants/{quote(grant_id, safe='')}"))
+            await session.fetch(ApiRequest(method="DELETE", path=f"/api/v1/grants/{segment(grant_id)}"))
         note(f"{grant_id} is revoked")
 
     run(work())

@@ -107,6 +107,8 @@ async def _call(
             write_request(request)
         return 0
     _write_answer(outcome, fields["select"], wants_meta=options["wants_meta"])
+    if outcome.warning is not None:
+        note(outcome.warning)
     if outcome.redacted:
         note(f"policies leave out {', '.join(outcome.redacted)}")
     if is_table():

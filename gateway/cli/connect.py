@@ -15,7 +15,7 @@ from gateway.cli.failures import EXIT_CODES, note
 from gateway.cli.shell_completion import complete_connector, complete_kind
 from gateway.client import Connector, Gateway
 from gateway.client.connectors import IfExists
-from gateway.contract.connectors import MCP, TOKEN_REQUIRED, ConnectorSettings
+from gateway.contract.connectors import MCP, SECRET, TOKEN_REQUIRED, ConnectorSettings
 from gateway.errors import Conflict, InvalidParams
 from gateway.kinds.command_line import is_key_file
 from gateway.kinds.suggestions import did_you_mean
@@ -28,6 +28,13 @@ from gateway.kinds.suggestions import did_you_mean
 @click.option("--query", metavar="NAME", help="With --mcp: the member of the URL's query that is the access token.")
 @click.option(
     "--credential", "credentials", multiple=True, metavar="NAME=VALUE", help="A credential, or NAME=@FILE; repeatable."
+)
+@click.option(
+    "--secret",
+    "secrets",
+    multiple=True,
+    metavar="NAME=URL",
+    help="A credential whose value the gateway reads at use: vault://HOST/MOUNT/PATH#FIELD; repeatable.",
 )
 @click.option(
     "--env", "environment", multiple=True, metavar="NAME=VALUE", help="A variable such as the subdomain; repeatable."
@@ -62,6 +69,7 @@ async def connect(gateway: Gateway, /, **options: Any) -> Connector:
     \b
     gateway connect team-chat
     gateway connect support-desk --env subdomain=acme --credential email=me@acme.example --credential api_token=@token
+    gateway connect github --secret token=vault://vault.example.com/secret/acme/github#token
     gateway connect tracker --mcp https://mcp.tracker.example/mcp
     gateway connect tracker --mcp https://mcp.tracker.example/mcp --credential access_token=@token
     """
@@ -83,6 +91,7 @@ async def _connect(
     settings: ConnectorSettings,
     kind: str,
     credentials: tuple[str, ...],
+    secrets: tuple[str, ...],
     environment: tuple[str, ...],
     if_exists: IfExists,
     renew: str | None,
@@ -91,7 +100,8 @@ async def _connect(
     no_browser: bool,
     no_check: bool,
 ) -> Connector:
-    given, name = read_pairs(credentials, "--credential"), settings.get("name")
+    given: dict[str, Any] = {**read_pairs(credentials, "--credential"), **_references(secrets)}
+    name = settings.get("name")
     facts = await gateway.type(kind)
     renewed = None if renew is None else await find(gateway, facts["kind"], renew)
     existing = renewed.id if renewed else await _existing(gateway, name or facts["title"], if_exists)
@@ -124,6 +134,7 @@ async def _connect_server(
     server: dict[str, str],
     *,
     credentials: tuple[str, ...],
+    secrets: tuple[str, ...],
     if_exists: IfExists,
     redirect_url: str | None,
     no_browser: bool,
@@ -131,6 +142,8 @@ async def _connect_server(
     **_: Any,
 ) -> Connector:
     """A connector to an MCP server, whose tools are accepted by that; a person signs in if the server asks for it."""
+    if secrets:
+        raise click.UsageError("--secret is not for --mcp: give the token of an MCP server with --credential")
     given = read_pairs(credentials, "--credential")
     app = {name: value for name, value in given.items() if name in ("client_id", "client_secret")}
     if not app:
@@ -200,7 +213,15 @@ def _is_by_consent(facts: dict[str, Any], method: str | None) -> bool:
     return bool(facts["oauth"]) and method in (None, *(each["id"] for each in facts["auth_methods"] if each["oauth"]))
 
 
-def _require_known(credentials: dict[str, str], facts: dict[str, Any]) -> None:
+def _references(words: tuple[str, ...]) -> dict[str, dict[str, str]]:
+    """The references of `--secret NAME=URL` by name; raises click.BadParameter."""
+    pairs = (word.partition("=") for word in words)
+    if any(not equals or "://" in name for name, equals, _ in pairs):
+        raise click.BadParameter("write --secret NAME=vault://HOST/MOUNT/PATH#FIELD")
+    return {name: {SECRET: url} for name, _, url in (word.partition("=") for word in words)}
+
+
+def _require_known(credentials: dict[str, Any], facts: dict[str, Any]) -> None:
     """Raises click.BadParameter for a credential that no method has; `_method` would choose the wrong method."""
     fields = {name for each in facts["auth_methods"] for name in each["fields"]}
     for name in credentials:
@@ -209,7 +230,7 @@ def _require_known(credentials: dict[str, str], facts: dict[str, Any]) -> None:
             raise click.BadParameter(f"{facts['kind']} has no credential {name!r}; {hint}", param_hint="--credential")
 
 
-def _method(facts: dict[str, Any], method_id: str | None, credentials: dict[str, str]) -> dict[str, Any]:
+def _method(facts: dict[str, Any], method_id: str | None, credentials: dict[str, Any]) -> dict[str, Any]:
     """The method with this id, else the first with fields for all given credentials, else the first without OAuth."""
     methods: list[dict[str, Any]] = facts["auth_methods"]
     for each in methods:
@@ -229,8 +250,8 @@ def _needed(fields: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def _completed(
-    values: dict[str, str], needed: dict[str, dict[str, Any]], option: str, facts: dict[str, Any]
-) -> dict[str, str]:
+    values: dict[str, Any], needed: dict[str, dict[str, Any]], option: str, facts: dict[str, Any]
+) -> dict[str, Any]:
     """The given values, and prompts for the rest; without a terminal a usage error names all missing ones."""
     missing = {name: field for name, field in needed.items() if name not in values}
     if missing and not sys.stdin.isatty():

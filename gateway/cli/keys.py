@@ -2,24 +2,33 @@
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable
+from typing import Any
 
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from gateway.cli.encryption_keys import unwrapped_keys, written_keys
 from gateway.cli.local_settings import local_settings
 from gateway.cli.operator import run
 from gateway.cli.output import output_option, write
+from gateway.connectors.key_rotation.rotation import census
 from gateway.embedded.directory import write_private
 from gateway.foundation.vault import key_list
-from gateway.foundation.vault.key_list import Keys
+from gateway.foundation.vault.key_services.opening import new_wrapped_key
+from gateway.foundation.vault.key_services.service import KeyServiceError
 from gateway.foundation.vault.sealed_file import recipient_key
-from gateway.foundation.vault.vault import KeyListError, new_key, parse_keys, read_keys
-from gateway.run.sealed_tables import open_rotation
+from gateway.foundation.vault.vault import KeyList, KeyListError, WrappedKey, WrittenKeys, random_key
+from gateway.run.sealed_tables import count_by_key, open_rotation
 from gateway.settings import Settings
 
+_URL = click.option(
+    "--url",
+    metavar="URL",
+    help="Wrap the key with this key of a key service, such as awskms://alias/gateway?region=eu-central-1 or "
+    "vault://vault.example.com/transit/keys/gateway.",
+)
 _RESTART = "Restart the front ends and workers, one after another, to load the new key list."
 
 
@@ -37,15 +46,16 @@ def keys() -> None:
 
 
 @keys.command("new")
-def new() -> None:
+@_URL
+def new(url: str | None) -> None:
     """Print a new key in the format of GATEWAY_ENCRYPTION_KEYS."""
-    click.echo(new_key())
+    click.echo(key_list.text_of([_new_key(url)]), nl=False)
 
 
 @keys.command("recipient")
 def recipient() -> None:
     """Print the public key for which another gateway seals an organization that is imported here."""
-    click.echo(recipient_key(_current_keys(local_settings())))
+    click.echo(recipient_key(unwrapped_keys(local_settings())))
 
 
 @keys.command("list")
@@ -53,21 +63,27 @@ def recipient() -> None:
 def list_keys() -> None:
     """List key ids with the number of secrets that each key wraps."""
     settings = local_settings()
-    current_keys, rows = _current_keys(settings), run(lambda: _census(settings))
-    shown = [
-        {"id": key_id, "use": "seals" if number == 0 else "opens", "credentials": rows.pop(key_id, 0)}
-        for number, (key_id, _) in enumerate(current_keys)
+    current_keys, rows = written_keys(settings), run(lambda: count_by_key(settings))
+    shown: list[dict[str, Any]] = [
+        {
+            "id": key_id,
+            "use": "seals" if number == 0 else "opens",
+            "credentials": rows.pop(key_id, 0),
+            **({"url": key.url} if isinstance(key, WrappedKey) else {}),
+        }
+        for number, (key_id, key) in enumerate(current_keys)
     ]
     shown += [{"id": key_id, "use": "missing", "credentials": count} for key_id, count in sorted(rows.items())]
-    write(shown, ("id", "use", "credentials"))
+    write(shown, ("id", "use", "credentials", "url"))
     sys.exit(1 if any(each["use"] == "missing" for each in shown) else 0)
 
 
 @keys.command("add")
+@_URL
 @click.option("--standby", "is_standby", is_flag=True, help="The new key only decrypts until it is promoted.")
-def add(is_standby: bool) -> None:
+def add(url: str | None, is_standby: bool) -> None:
     """Add a new key to the key file; it encrypts after the next start."""
-    [entry] = parse_keys(new_key())
+    entry = _new_key(url)
     _change(lambda keys: key_list.added(keys, entry, is_standby=is_standby))
     click.echo(f"added {entry[0]}. {_RESTART}")
 
@@ -85,7 +101,7 @@ def promote(key_id: str) -> None:
 def remove(key_id: str) -> None:
     """Remove a key that wraps no stored secret."""
     settings = local_settings()
-    rows = run(lambda: _census(settings))
+    rows = run(lambda: count_by_key(settings))
     _change(lambda keys: key_list.without(keys, key_id, rows[key_id]))
     click.echo(f"removed {key_id}. {_RESTART}")
 
@@ -94,16 +110,27 @@ def remove(key_id: str) -> None:
 def rotate() -> None:
     """Wrap all data keys with the newest key while the gateway runs. It can be interrupted and repeated."""
     settings = local_settings()
-    failures = run(lambda: _rotate(settings))
+    current_keys = unwrapped_keys(settings)
+    failures = run(lambda: _rotate(settings, current_keys))
     for failure in failures:
         click.echo(f"not rotated: {failure}", err=True)
     sys.exit(1 if failures else 0)
 
 
-async def _rotate(settings: Settings) -> list[str]:
-    async with open_rotation(settings, _current_keys(settings)) as rotation:
-        census = await rotation.census()
-        total = census.total() - census[rotation.vault.newest]
+def _new_key(url: str | None) -> tuple[str, bytes | WrappedKey]:
+    """A new key, wrapped if there is a URL; raises ClickException."""
+    if url is None:
+        return random_key()
+    try:
+        return run(lambda: new_wrapped_key(url))
+    except KeyServiceError as error:
+        raise click.ClickException(str(error)) from error
+
+
+async def _rotate(settings: Settings, current_keys: KeyList) -> list[str]:
+    async with open_rotation(settings, current_keys) as rotation:
+        rows = await census(rotation.database, rotation.tables)
+        total = rows.total() - rows[rotation.vault.newest]
         with _bar() as bar:
             task = bar.add_task(f"to {rotation.vault.newest}", total=total)
             async for done in rotation.run():
@@ -117,19 +144,7 @@ def _bar() -> Progress:
     return Progress(*columns, console=Console(stderr=True))
 
 
-async def _census(settings: Settings) -> Counter[str]:
-    async with open_rotation(settings, _current_keys(settings)) as rotation:
-        return await rotation.census()
-
-
-def _current_keys(settings: Settings) -> Keys:
-    try:
-        return read_keys(settings.encryption_keys, settings.encryption_keys_file)
-    except KeyListError as error:
-        raise click.ClickException(str(error)) from error
-
-
-def _change(change: Callable[[Keys], Keys]) -> None:
+def _change(change: Callable[[WrittenKeys], WrittenKeys]) -> None:
     """Replace the key file atomically; it keeps its owner. Raises ClickException."""
     settings = local_settings()
     if settings.encryption_keys is not None:
@@ -138,7 +153,7 @@ def _change(change: Callable[[Keys], Keys]) -> None:
             "`gateway keys new` prints a new one"
         )
     path = settings.encryption_keys_file
-    current_keys = _current_keys(settings)
+    current_keys = written_keys(settings)
     assert path is not None
     try:
         changed = key_list.text_of(change(current_keys))

@@ -3,7 +3,6 @@
 import os
 from contextlib import AsyncExitStack
 from typing import Any
-from urllib.parse import quote
 
 import click
 
@@ -55,6 +54,7 @@ async def _serve(
 async def _bridge(stack: AsyncExitStack, kind: str | None, tools: str | None) -> Any:
     """A function that forwards messages to the gateway; with a workspace, only its connectors can be used."""
     from gateway.client.mcp import StdioBridge
+    from gateway.client.paths import segment
     from gateway.client.retries import RetryPolicy
     from gateway.client.session import ApiRequest, Session
     from gateway.client.settings import client_settings
@@ -64,9 +64,7 @@ async def _bridge(stack: AsyncExitStack, kind: str | None, tools: str | None) ->
     settings = client_settings(**chosen)
     session = await stack.enter_async_context(Session(settings, RetryPolicy()))
     if kind is not None:  # a wrong name fails here, where the user sees the error
-        await session.fetch(
-            ApiRequest(method="GET", path=f"/api/v1/integrations/connector-types/{quote(kind, safe='')}")
-        )
+        await session.fetch(ApiRequest(method="GET", path=f"/api/v1/integrations/connector-types/{segment(kind)}"))
     query = {"tools": tools, "workspace": workspace}
     return StdioBridge(
         session,

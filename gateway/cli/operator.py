@@ -118,7 +118,9 @@ def up(
 
 def _require_usable(settings: Settings, catalog: Catalog, *, has_external_keys: bool) -> None:
     """Check the settings that front ends and workers check, before any store is started; raises their errors."""
+    from gateway.connectors.secret_values import require_one_vault
     from gateway.context_store.sync.schedule import Intervals
+    from gateway.foundation.vault.key_services.opening import require_known_services
     from gateway.foundation.vault.vault import read_keys
 
     upstream_overrides()
@@ -126,8 +128,9 @@ def _require_usable(settings: Settings, catalog: Catalog, *, has_external_keys: 
     for ignored in ignored_parameters(os.environ.get("GATEWAY_DATABASE_URL", "")):
         log.warning("GATEWAY_DATABASE_URL: %s", ignored)
     Intervals(settings.sync_every).require_known(catalog)
-    if has_external_keys:
-        read_keys(settings.encryption_keys, settings.encryption_keys_file)
+    keys = read_keys(settings.encryption_keys, settings.encryption_keys_file) if has_external_keys else []
+    require_known_services(keys)
+    require_one_vault(settings.secret_references, keys)
 
 
 def _served_kinds(catalog: Catalog) -> tuple[str, ...]:

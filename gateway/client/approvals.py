@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gateway.client.connectors import Connectors
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.approval_notices import ApprovalNoticeView
 from gateway.contract.approvals import ApprovalPage, ApprovalSummaryView, ApprovalView
@@ -31,7 +32,9 @@ class ApprovalRequests:
 
     async def get(self, approval_id: str) -> ApprovalView:
         """An approval with the exact requests and what they change; raises NotFound."""
-        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{approval_id}"))).into(ApprovalView)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{segment(approval_id)}"))).into(
+            ApprovalView
+        )
 
     async def approve(self, approval_id: str, digest: str, *, reason: str | None = None) -> ApprovalView:
         """Approve exactly what has this digest.
@@ -66,5 +69,5 @@ class ApprovalRequests:
 
     async def _decide(self, approval_id: str, word: str, digest: str, reason: str | None) -> ApprovalView:
         body = {"digest": digest, **({} if reason is None else {"reason": reason})}
-        call = ApiRequest(method="POST", path=f"{_PATH}/{approval_id}/{word}", body=body)
+        call = ApiRequest(method="POST", path=f"{_PATH}/{segment(approval_id)}/{word}", body=body)
         return (await self._session.fetch(call)).into(ApprovalView)

@@ -1,5 +1,6 @@
 """The organization's own OAuth apps, used for consent instead of the platform's."""
 
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.oauth import AppList, AppView
 
@@ -23,4 +24,4 @@ class Apps:
 
     async def delete(self, kind: str) -> None:
         """Delete the app, if any; consent uses the platform's app again."""
-        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/connector_type/{kind}"))
+        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/connector_type/{segment(kind)}"))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.budgets import BudgetList, BudgetView
 
@@ -45,7 +46,7 @@ class Budgets:
             "workspace_name": workspace_name,
         }
         body = {member: value for member, value in members.items() if value is not None}
-        call = ApiRequest(method="PUT", path=f"{_PATH}/{name}", body=body)
+        call = ApiRequest(method="PUT", path=f"{_PATH}/{segment(name)}", body=body)
         return (await self._session.fetch(call)).into(BudgetView)
 
     async def list(self) -> list[BudgetView]:
@@ -54,8 +55,8 @@ class Budgets:
 
     async def get(self, name: str) -> BudgetView:
         """A budget with what is spent of it; raises NotFound."""
-        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{name}"))).into(BudgetView)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{segment(name)}"))).into(BudgetView)
 
     async def delete(self, name: str) -> None:
         """Delete a budget; raises NotFound."""
-        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{name}"))
+        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{segment(name)}"))

@@ -7,6 +7,7 @@ from typing import Any, Literal, Unpack
 from uuid import UUID
 
 from gateway.client.jobs import Job, accepted
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.connectors import (
     ConnectLinkView,
@@ -45,9 +46,9 @@ class Consent:
 
     async def state(self) -> FlowView:
         """The state of the consent."""
-        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/oauth/flows/{self.flow_id}"))).into(
-            FlowView
-        )
+        return (
+            await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/oauth/flows/{segment(self.flow_id)}"))
+        ).into(FlowView)
 
     async def wait(self, every: float = 1.0) -> Connector:
         """Wait for the consent, reading its state every `every` seconds; returns the connector.
@@ -148,20 +149,21 @@ class Connectors:
         redirect_url: str | None = None,
         expires_in: int | None = None,
         owner: str | None = None,
+        name: str | None = None,
     ) -> ConnectLinkView:
         """A link for a person to connect one of the kinds, or `connector` again: once, within `expires_in` seconds.
 
-        A new connector is a person's own with `owner`: `me`, or the person's id.
+        A new connector is a person's own with `owner`: `me`, or the person's id. `name` is its display name.
         """
         renewed = None if connector is None else (await self.resolve(connector)).id
         members: dict[str, Any] = {"connector_types": kinds, "connector_id": renewed}
-        members |= {"redirect_url": redirect_url, "expires_in": expires_in, "owner": owner}
+        members |= {"redirect_url": redirect_url, "expires_in": expires_in, "owner": owner, "name": name}
         body = {"workspace_name": self._session.settings.workspace_name, **_without_none(members)}
         return (await self._session.fetch(ApiRequest(method="POST", path=_LINKS, body=body))).into(ConnectLinkView)
 
     async def link_state(self, link_id: str) -> ConnectSessionView:
         """The state of a link: pending, completed (with the connector's id) or expired; raises NotFound."""
-        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_LINKS}/{link_id}"))).into(
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_LINKS}/{segment(link_id)}"))).into(
             ConnectSessionView
         )
 
@@ -186,7 +188,9 @@ class Connectors:
 
     async def get(self, connector_id: str) -> Connector:
         """One connector by its id; raises NotFound."""
-        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{connector_id}"))).into(Connector)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{segment(connector_id)}"))).into(
+            Connector
+        )
 
     async def resolve(self, connector: str | Connector) -> Connector:
         """The connector with this id or name, or the only one of this kind; raises NotFound and Conflict."""
@@ -225,15 +229,17 @@ class Connectors:
         body = {**settings, **_without_none({"credentials": credentials, "status": status})}
         old = await self.resolve(connector)
         self.forget(old)
-        return (await self._session.fetch(ApiRequest(method="PATCH", path=f"{_PATH}/{old.id}", body=body))).into(
-            Connector
-        )
+        return (
+            await self._session.fetch(ApiRequest(method="PATCH", path=f"{_PATH}/{segment(old.id)}", body=body))
+        ).into(Connector)
 
     async def delete(self, connector: str | Connector) -> Job:
         """Delete the connector and revoke its OAuth tokens; the job deletes its copy, results and credentials."""
         old = await self.resolve(connector)
         self.forget(old)
-        deleted = (await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{old.id}"))).into(DeletionView)
+        deleted = (await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{segment(old.id)}"))).into(
+            DeletionView
+        )
         return Job(self._session, JobView(id=deleted.job_id, status=JobStatus.QUEUED, connector_id=old.id))
 
     async def sync(
@@ -243,7 +249,7 @@ class Connectors:
         found = await self.resolve(connector)
         body = _without_none({"entities": entities, "full": full or None})
         reply = await self._session.fetch(
-            ApiRequest(method="POST", path=f"{_PATH}/{found.id}/context-store/sync", body=body)
+            ApiRequest(method="POST", path=f"{_PATH}/{segment(found.id)}/context-store/sync", body=body)
         )
         return accepted(self._session, reply)
 
@@ -253,7 +259,9 @@ class Connectors:
         return reply.into(ContextStoreView).entities
 
     async def _call(self, method: str, connector: str | Connector, part: str) -> ApiRequest:
-        return ApiRequest(method=method, path=f"{_PATH}/{(await self.resolve(connector)).id}{part}", is_read=True)
+        return ApiRequest(
+            method=method, path=f"{_PATH}/{segment((await self.resolve(connector)).id)}{part}", is_read=True
+        )
 
 
 def choose(name: str, connectors: Sequence[Connector], workspace_name: str) -> Connector:

@@ -21,6 +21,7 @@ from gateway.client.hooks import Hooks
 from gateway.client.issuers import TrustedIssuers
 from gateway.client.jobs import Job, Jobs, accepted
 from gateway.client.logs import Logs
+from gateway.client.paths import segment
 from gateway.client.people import PeopleAndGroups
 from gateway.client.policies import Policies
 from gateway.client.retries import RetryPolicy
@@ -37,7 +38,7 @@ from gateway.contract.events import EventPage, EventView
 from gateway.contract.kinds import OperationMatches, ToolsView
 from gateway.errors import InvalidParams, NotFound, UpstreamNotFound
 from gateway.foundation.aio.paging import PageWalk, records_of
-from gateway.foundation.numbered_pages import Numbering, Place, identifier, step
+from gateway.foundation.numbered_pages import Numbering, Place, are_identified, identifier, step
 from gateway.foundation.saving.save import Downloaded, Progress, save
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.find.formats import from_mcp
@@ -109,6 +110,16 @@ class Gateway:
     async def delete_organization(self, confirm: str) -> Job:
         """Delete the organization, whose name `confirm` is, with all its data; the job's result is a certificate."""
         call = ApiRequest(method="DELETE", path="/api/v1/organization", query={"confirm": confirm})
+        return accepted(self._session, await self._session.fetch(call))
+
+    async def export_organization(self, recipient_key: str, *, without_files: bool = False) -> Job:
+        """Export the organization for the gateway whose `gateway keys recipient` is `recipient_key`.
+
+        Save the sealed file with `download` of the job. Writes are refused from the export on. With `without_files`,
+        the stored files of jobs are left out.
+        """
+        body = {"recipient_key": recipient_key, "without_files": without_files}
+        call = ApiRequest(method="POST", path="/api/v1/organization/export", body=body)
         return accepted(self._session, await self._session.fetch(call))
 
     async def execute(
@@ -206,7 +217,7 @@ class Gateway:
         options: dict[str, Any] = {"concurrency": concurrency, "stop_on_error": True if stop_on_error else None}
         given = {name: value for name, value in options.items() if value is not None}
         headers = {"Prefer": "respond-async", **_key(idempotency_key)}
-        path = f"{_CONNECTORS}/{found.id}/batch"
+        path = f"{_CONNECTORS}/{segment(found.id)}/batch"
         if steps:
             body = {"operations": list(operations), "steps": True, **given}
             reply = await self._session.fetch(ApiRequest(method="POST", path=path, body=body, headers=headers))
@@ -262,6 +273,7 @@ class Gateway:
     ) -> AsyncGenerator[Answer, None]:
         """Every page of a list or search.
 
+        No record is skipped while others move, if `select` keeps the member by which they are told apart, such as `id`.
         Raises UpstreamRejected after the last page if records are or may be missing.
         """
         connector, walk = await self.connectors.resolve(connector), PageWalk(compares=not select and not exclude)
@@ -269,7 +281,10 @@ class Gateway:
         numbering, place = None, Place(params=dict(params or {}))
         while following is not None:
             page = await self.execute(connector, entity, action, following, select=select, exclude=exclude)
-            if walk.pages == 0 and page.next is not None and action != SEARCH_ACTION:
+            # Parts of records without their identifiers may be equal: they do not show which were read before.
+            is_whole = not select and not exclude and not page.redacted
+            is_numbered = walk.pages == 0 and page.next is not None and action != SEARCH_ACTION
+            if is_numbered and (is_whole or are_identified(page.records)):
                 numbering = _numbering(await self.type(connector.kind), entity, action, following)
             if numbering is not None:
                 names = [identifier(record) for record in page.records]
@@ -387,7 +402,7 @@ class Gateway:
         type_ = content_type or guess_type(named)[0] or "application/octet-stream"
         call = ApiRequest(
             method="POST",
-            path=f"{_CONNECTORS}/{found.id}/upload/{entity}",
+            path=f"{_CONNECTORS}/{segment(found.id)}/upload/{segment(entity)}",
             query={**{name: _in_query(value) for name, value in (params or {}).items()}, "filename": named},
             headers={"Content-Type": type_},
             file=path,
@@ -410,9 +425,9 @@ class Gateway:
     async def type(self, kind: str) -> dict[str, Any]:
         """The description of a kind: authentication, entities, actions, and the JSON Schema of their params."""
         if kind not in self._types:
-            self._types[kind] = (await self._session.fetch(ApiRequest(method="GET", path=f"{_TYPES}/{kind}"))).into(
-                dict[str, Any]
-            )
+            self._types[kind] = (
+                await self._session.fetch(ApiRequest(method="GET", path=f"{_TYPES}/{segment(kind)}"))
+            ).into(dict[str, Any])
         return self._types[kind]
 
     async def find_operations(
@@ -468,7 +483,7 @@ class Gateway:
         wait: float = 0,
     ) -> ApiResponse:
         found = await self.connectors.resolve(connector)
-        path = f"{_CONNECTORS}/{found.id}/execute"
+        path = f"{_CONNECTORS}/{segment(found.id)}/execute"
         try:
             call = ApiRequest(method="POST", path=path, body=body, headers=headers, is_read=is_read, wait=wait)
             return await self._session.fetch(call)
@@ -479,7 +494,7 @@ class Gateway:
 
     async def _file(self, connector: str | Connector, entity: str, params: Mapping[str, Any]) -> Resource:
         found = await self.connectors.resolve(connector)
-        return Resource(f"{_CONNECTORS}/{found.id}/download/{entity}", dict(params))
+        return Resource(f"{_CONNECTORS}/{segment(found.id)}/download/{segment(entity)}", dict(params))
 
 
 def _body(entity: str, action: str, params: Mapping[str, Any] | None, **others: Any) -> dict[str, Any]:

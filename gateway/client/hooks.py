@@ -1,6 +1,7 @@
 """`gateway.hooks`: the URLs to which applications send their notices of changes."""
 
 from gateway.client.connectors import Connectors
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.connectors import Connector
 from gateway.contract.hooks import HookView
@@ -32,4 +33,4 @@ class Hooks:
         await self._session.fetch(ApiRequest(method="DELETE", path=await self._path(connector)))
 
     async def _path(self, connector: str | Connector) -> str:
-        return f"/api/v1/integrations/connectors/{(await self._connectors.resolve(connector)).id}/hook"
+        return f"/api/v1/integrations/connectors/{segment((await self._connectors.resolve(connector)).id)}/hook"

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.issuers import SUBJECT_CLAIM, IssuerList, IssuerView
 
@@ -41,4 +42,4 @@ class TrustedIssuers:
 
     async def delete(self, issuer_id: str) -> None:
         """End the trust in an issuer, and the sessions that came from it; raises NotFound."""
-        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{issuer_id}"))
+        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{segment(issuer_id)}"))

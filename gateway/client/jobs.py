@@ -10,6 +10,7 @@ from typing import Any, Self
 import aiohttp
 
 from gateway.client.downloads import Resource, ResourceSource
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, ApiResponse, Session, connection_lost
 from gateway.contract.answers import Answer
 from gateway.contract.jobs import FINAL, AcceptedJobView, JobEvent, JobPage, JobStatus, JobView
@@ -161,7 +162,7 @@ class Job:
         return accepted(self._session, reply)
 
     def _path(self, part: str = "") -> str:
-        return f"/api/v1/jobs/{self.id}/{part}".rstrip("/")
+        return f"/api/v1/jobs/{segment(self.id)}/{part}".rstrip("/")
 
 
 def _is_file(job_id: str) -> InvalidParams:

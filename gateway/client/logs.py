@@ -10,7 +10,6 @@ import aiohttp
 from gateway.client.session import ApiRequest, Session, connection_lost
 from gateway.contract.gateway_state import (
     AuditEntryView,
-    AuditKeys,
     AuditKeyView,
     AuditPage,
     RequestPage,
@@ -79,7 +78,8 @@ class Logs:
 
     async def audit_keys(self) -> Sequence[AuditKeyView]:
         """The public keys that sign the exported audit log, the newest first."""
-        return (await self._session.fetch(ApiRequest(method="GET", path="/api/v1/audit/keys"))).into(AuditKeys).data
+        answer = await self._session.fetch(ApiRequest(method="GET", path="/api/v1/audit/keys"))
+        return answer.into(list[AuditKeyView])
 
     async def requests(
         self,

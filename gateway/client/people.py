@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
 
 from gateway.client.jobs import Job
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.jobs import DeletionView, JobStatus, JobView
 from gateway.contract.people import GroupPage, GroupView, ListedGroupView, PeoplePage, PersonView
@@ -36,7 +36,9 @@ class PeopleAndGroups:
 
     async def get(self, person_id: str) -> PersonView:
         """A person; raises NotFound."""
-        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PEOPLE}/{person_id}"))).into(PersonView)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PEOPLE}/{segment(person_id)}"))).into(
+            PersonView
+        )
 
     async def add(
         self,
@@ -64,7 +66,7 @@ class PeopleAndGroups:
         """Change `name`, `email`, `groups`, `scopes`, `workspaces` or `status` of a person; raises NotFound and
         InvalidParams.
         """
-        call = ApiRequest(method="PATCH", path=f"{_PEOPLE}/{person_id}", body=members)
+        call = ApiRequest(method="PATCH", path=f"{_PEOPLE}/{segment(person_id)}", body=members)
         return (await self._session.fetch(call)).into(PersonView)
 
     async def suspend(self, person_id: str) -> PersonView:
@@ -79,7 +81,7 @@ class PeopleAndGroups:
         """End everything that acts for a person and delete the person; the job deletes the person's own connectors.
         Raises NotFound.
         """
-        call = ApiRequest(method="DELETE", path=f"{_PEOPLE}/{person_id}")
+        call = ApiRequest(method="DELETE", path=f"{_PEOPLE}/{segment(person_id)}")
         deleted = (await self._session.fetch(call)).into(DeletionView)
         return Job(self._session, JobView(id=deleted.job_id, status=JobStatus.QUEUED))
 
@@ -97,13 +99,13 @@ class PeopleAndGroups:
 
     async def group(self, name: str) -> GroupView:
         """A group; raises NotFound."""
-        call = ApiRequest(method="GET", path=f"{_GROUPS}/{quote(name, safe='')}")
+        call = ApiRequest(method="GET", path=f"{_GROUPS}/{segment(name)}")
         return (await self._session.fetch(call)).into(GroupView)
 
     async def put_group(self, name: str, *, scopes: Sequence[str], workspaces: Sequence[str] | None) -> GroupView:
         """Create a group or replace the rights of its members; `workspaces` None is all of them."""
         body = {"scopes": scopes, "workspaces": workspaces}
-        call = ApiRequest(method="PUT", path=f"{_GROUPS}/{quote(name, safe='')}", body=body)
+        call = ApiRequest(method="PUT", path=f"{_GROUPS}/{segment(name)}", body=body)
         return (await self._session.fetch(call)).into(GroupView)
 
     async def scim_tokens(self) -> Sequence[ScimTokenView]:
@@ -125,4 +127,4 @@ class PeopleAndGroups:
 
     async def revoke_scim_token(self, token_id: str) -> None:
         """End a token in every process; the people and groups stay. Raises NotFound."""
-        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_TOKENS}/{token_id}"))
+        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_TOKENS}/{segment(token_id)}"))

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from gateway.client.jobs import Job, accepted
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.policies import CheckedCases, CheckedCaseView, PolicyList, PolicyView, StoredPolicyView
 
@@ -31,7 +32,7 @@ class Policies:
         Raises InvalidPolicy with the place of every fault, and PreconditionFailed.
         """
         body = {"cedar": cedar, "mode": mode, "description": description}
-        call = ApiRequest(method="PUT", path=f"{_PATH}/{name}", body=body, headers=_match(version))
+        call = ApiRequest(method="PUT", path=f"{_PATH}/{segment(name)}", body=body, headers=_match(version))
         return (await self._session.fetch(call)).into(StoredPolicyView)
 
     async def list(self) -> list[PolicyView]:
@@ -40,11 +41,11 @@ class Policies:
 
     async def get(self, name: str) -> PolicyView:
         """The current version; raises NotFound."""
-        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{name}"))).into(PolicyView)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{segment(name)}"))).into(PolicyView)
 
     async def delete(self, name: str, *, version: int | None = None) -> None:
         """Delete a policy; with `version` only if that one is current. Raises NotFound and PreconditionFailed."""
-        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{name}", headers=_match(version)))
+        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{segment(name)}", headers=_match(version)))
 
     async def check(
         self, cases: Sequence[Mapping[str, Any]], policies: Sequence[Mapping[str, Any]] | None = None

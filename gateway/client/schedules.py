@@ -5,6 +5,7 @@ from typing import Any
 
 from gateway.client.connectors import Connectors
 from gateway.client.jobs import Job, accepted
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.connectors import Connector
 from gateway.contract.schedules import SchedulePage, ScheduleView
@@ -70,19 +71,22 @@ class Schedules:
 
     async def get(self, schedule_id: str) -> ScheduleView:
         """One schedule by its id; raises NotFound."""
-        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{schedule_id}"))).into(ScheduleView)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{segment(schedule_id)}"))).into(
+            ScheduleView
+        )
 
     async def update(self, schedule_id: str, **members: Any) -> ScheduleView:
         """Change members of a schedule, with the API's names: `cron="0 7 * * *"`, `enabled=False`."""
-        call = ApiRequest(method="PATCH", path=f"{_PATH}/{schedule_id}", body=members)
+        call = ApiRequest(method="PATCH", path=f"{_PATH}/{segment(schedule_id)}", body=members)
         return (await self._session.fetch(call)).into(ScheduleView)
 
     async def delete(self, schedule_id: str) -> None:
         """Delete a schedule; a run that has begun continues."""
-        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{schedule_id}"))
+        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{segment(schedule_id)}"))
 
     async def run(self, schedule_id: str) -> Job:
         """Run the schedule's operation now; returns the job."""
         return accepted(
-            self._session, await self._session.fetch(ApiRequest(method="POST", path=f"{_PATH}/{schedule_id}/run"))
+            self._session,
+            await self._session.fetch(ApiRequest(method="POST", path=f"{_PATH}/{segment(schedule_id)}/run")),
         )

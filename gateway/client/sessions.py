@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.sessions import OpenedSessionView, SessionPage, SessionView
 
@@ -60,4 +61,4 @@ class PersonSessions:
 
     async def end(self, session_id: str) -> None:
         """End a session with those that were opened in it; raises NotFound."""
-        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{session_id}"))
+        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{segment(session_id)}"))

@@ -185,14 +185,15 @@ class SyncConnectors(Synchronous[Connectors]):
         redirect_url: str | None = None,
         expires_in: int | None = None,
         owner: str | None = None,
+        name: str | None = None,
     ) -> ConnectLinkView:
         """A link for a person to connect one of the kinds, or `connector` again: once, within `expires_in` seconds.
 
-        A new connector is a person's own with `owner`: `me`, or the person's id.
+        A new connector is a person's own with `owner`: `me`, or the person's id. `name` is its display name.
         """
         return self._loop.run(
             self._target.create_link(
-                kinds, connector=connector, redirect_url=redirect_url, expires_in=expires_in, owner=owner
+                kinds, connector=connector, redirect_url=redirect_url, expires_in=expires_in, owner=owner, name=name
             )
         )
 
@@ -964,6 +965,16 @@ class SyncGateway(Synchronous[Gateway]):
         """Delete the organization, whose name `confirm` is, with all its data; the job's result is a certificate."""
         return SyncJob(self._loop.run(self._target.delete_organization(confirm)), self._loop)
 
+    def export_organization(self, recipient_key: str, *, without_files: bool = False) -> SyncJob:
+        """Export the organization for the gateway whose `gateway keys recipient` is `recipient_key`.
+
+        Save the sealed file with `download` of the job. Writes are refused from the export on. With `without_files`,
+        the stored files of jobs are left out.
+        """
+        return SyncJob(
+            self._loop.run(self._target.export_organization(recipient_key, without_files=without_files)), self._loop
+        )
+
     def execute(
         self,
         connector: str | Connector,
@@ -1135,6 +1146,7 @@ class SyncGateway(Synchronous[Gateway]):
     ) -> Iterator[Answer]:
         """Every page of a list or search.
 
+        No record is skipped while others move, if `select` keeps the member by which they are told apart, such as `id`.
         Raises UpstreamRejected after the last page if records are or may be missing.
         """
         return self._loop.iterate(self._target.pages(connector, entity, action, params, select=select, exclude=exclude))

@@ -6,6 +6,7 @@ from typing import Any
 from standardwebhooks.webhooks import Webhook as Signature
 from standardwebhooks.webhooks import WebhookVerificationError
 
+from gateway.client.paths import segment
 from gateway.client.session import ApiRequest, Session
 from gateway.contract.events import (
     CreatedWebhookView,
@@ -84,38 +85,42 @@ class Webhooks:
 
     async def get(self, webhook_id: str) -> WebhookView:
         """One webhook by its id; raises NotFound."""
-        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{webhook_id}"))).into(WebhookView)
+        return (await self._session.fetch(ApiRequest(method="GET", path=f"{_PATH}/{segment(webhook_id)}"))).into(
+            WebhookView
+        )
 
     async def change(self, webhook_id: str, **members: Any) -> WebhookView:
         """Change members; `status="active"` enables a webhook that was disabled."""
-        call = ApiRequest(method="PATCH", path=f"{_PATH}/{webhook_id}", body=members)
+        call = ApiRequest(method="PATCH", path=f"{_PATH}/{segment(webhook_id)}", body=members)
         return (await self._session.fetch(call)).into(WebhookView)
 
     async def delete(self, webhook_id: str) -> None:
         """Delete a webhook with its deliveries."""
-        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{webhook_id}"))
+        await self._session.fetch(ApiRequest(method="DELETE", path=f"{_PATH}/{segment(webhook_id)}"))
 
     async def test(self, webhook_id: str) -> WebhookTestView:
         """Send a test event now; returns the receiver's response."""
-        return (await self._session.fetch(ApiRequest(method="POST", path=f"{_PATH}/{webhook_id}/test"))).into(
+        return (await self._session.fetch(ApiRequest(method="POST", path=f"{_PATH}/{segment(webhook_id)}/test"))).into(
             WebhookTestView
         )
 
     async def rotate(self, webhook_id: str) -> RotatedSecretView:
         """Create a new secret; for a day, deliveries are signed with the previous secret too."""
-        return (await self._session.fetch(ApiRequest(method="POST", path=f"{_PATH}/{webhook_id}/rotate"))).into(
-            RotatedSecretView
-        )
+        return (
+            await self._session.fetch(ApiRequest(method="POST", path=f"{_PATH}/{segment(webhook_id)}/rotate"))
+        ).into(RotatedSecretView)
 
     async def deliveries(
         self, webhook_id: str, *, status: str | None = None, limit: int | None = None
     ) -> AsyncGenerator[DeliveryView, None]:
         """Deliveries, newest event first, at most `limit`; `status` is pending, succeeded or failed."""
         query = {"status": status, "limit": min(limit or _PAGE, _PAGE)}
-        async for delivery in self._session.views(f"{_PATH}/{webhook_id}/deliveries", query, DeliveryPage, limit):
+        async for delivery in self._session.views(
+            f"{_PATH}/{segment(webhook_id)}/deliveries", query, DeliveryPage, limit
+        ):
             yield delivery
 
     async def replay(self, webhook_id: str, after: int) -> WebhookView:
         """Deliver the events after this id again."""
-        call = ApiRequest(method="POST", path=f"{_PATH}/{webhook_id}/replay", body={"after": after})
+        call = ApiRequest(method="POST", path=f"{_PATH}/{segment(webhook_id)}/replay", body={"after": after})
         return (await self._session.fetch(call)).into(WebhookView)

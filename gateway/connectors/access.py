@@ -47,9 +47,11 @@ class ConnectorAccess:
         Raises InvalidParams, and InsufficientScope unless the caller is an administrator or the person is a user of the
         caller's product.
         """
-        if caller.session is not None:
-            return caller.person_id  # a session connects for its person only
         person_id = caller.person_id if owner == "me" else id_of(owner)
+        if caller.session is not None:
+            if owner is not None and person_id != caller.person_id:
+                raise InsufficientScope("a session connects for its person only; leave out owner")
+            return caller.person_id
         if owner is None or (person_id is not None and person_id == caller.person_id):
             return person_id
         if owner == "me":

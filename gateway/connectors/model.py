@@ -118,6 +118,20 @@ def name_taken(name: str, connector_ids: Sequence[UUID]) -> Conflict:
     )
 
 
+#: begins the name of the stored member that is the reference to a credential's secret; no credential's name begins so
+REFERENCE = "$secret "
+
+
+def references_in(credentials: Mapping[str, str]) -> dict[str, str]:
+    """The references among stored credentials, by the names of the credentials."""
+    return {name.removeprefix(REFERENCE): url for name, url in credentials.items() if name.startswith(REFERENCE)}
+
+
+def without_values_of_references(credentials: Mapping[str, str]) -> dict[str, str]:
+    """What may be stored: the references, and the values of the other credentials."""
+    return {name: value for name, value in credentials.items() if REFERENCE + name not in credentials}
+
+
 _MEMBERS = tuple(each.name for each in fields(ConnectorRecord))
 #: columns that are selected by an expression
 _READ_AS = {

@@ -1,12 +1,11 @@
-"""Resolves connectors to their record, credentials and engine, and caches them for half a minute.
+"""Resolves connectors to their record, credentials and engine, and caches them until they are changed.
 
 A call of a cached connector needs no database round trip. Every process is notified of changes, and clears its cache
-whenever it may have missed a notification. The half minute is a second safeguard.
+whenever it may have missed a notification.
 """
 
-import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -14,21 +13,20 @@ from uuid import UUID
 from yarl import URL
 
 from gateway.access.identity.model import Caller
-from gateway.connectors.model import ConnectorRecord, SealedSecret
+from gateway.connectors.model import ConnectorRecord, SealedSecret, references_in
 from gateway.connectors.store import ConnectorStore
 from gateway.contract.connectors import ConnectorStatus
-from gateway.errors import ConnectorNotReady, InvalidCredentials
+from gateway.errors import ConnectorNotReady, InvalidCredentials, ReauthorizationRequired
+from gateway.foundation.aio.notified_cache import NotifiedCache
 from gateway.foundation.aio.single_flight import SingleFlight
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec
-from gateway.upstream.auth import Authorizer, headers_for
+from gateway.upstream.auth import Authorizer, headers_for, is_header_text
 from gateway.upstream.connector import UpstreamConnector
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.requests import checked_environment
 from gateway.upstream.upstreams import Upstreams
 
-#: seconds for which a connector is cached
-_TRUST = 30.0
 #: maximum cached connectors
 _MAX_CACHED = 20_000
 #: the organization, the connector, the version of its credentials that was refused, and why: `TokenPersistence.refuse`
@@ -46,7 +44,10 @@ class AuthorizerFactory(Protocol):
 
 
 class SealedAuthorizer:
-    """Decrypts the credentials when they are first needed; a changed record gets a new authorizer."""
+    """Decrypts the credentials when they are first needed; a changed record gets a new authorizer.
+
+    Credentials with references are read for each request, because their values change without the record.
+    """
 
     def __init__(
         self,
@@ -65,21 +66,42 @@ class SealedAuthorizer:
         self._headers: Mapping[str, str] | None = None
         #: the version of the credentials in the headers
         self._version = 0
+        #: the references in the credentials
+        self._references: Collection[str] = ()
+        #: the latest headers, with those before a secret was rotated
+        self._used: deque[Mapping[str, str]] = deque(maxlen=2)
         self._making_headers = SingleFlight(self._make_headers)
 
     async def headers(self) -> Mapping[str, str]:
-        if self._headers is None:
+        if self._headers is None or self._references:
             self._headers = await self._making_headers(self._record.id)
         return self._headers
+
+    async def used(self) -> Sequence[Mapping[str, str]]:
+        return self._used or [await self.headers()]
 
     async def _make_headers(self, connector_id: UUID) -> Mapping[str, str]:
         secret = await self._store.unsealed(self._record, self._secret)
         secret.require_for(self._record)
-        self._version = secret.version
-        return headers_for(self._method, secret.values)
+        self._version, self._references = secret.version, references_in(secret.values).values()
+        headers = headers_for(self._method, secret.values)
+        if not all(map(is_header_text, headers.values())):  # the check at creation has seen an earlier value
+            raise ReauthorizationRequired(
+                f"a secret is not a line of printable characters: correct {', '.join(self._references)}"
+            )
+        if headers not in self._used:
+            self._used.append(headers)
+        return headers
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
-        return None
+        """Headers with the current values of references, if these are not the refused ones."""
+        if not self._references:
+            return None
+        current = await self.headers()
+        if current == refused:
+            self._store.forget_values(self._record.organization_id, self._references)
+            current = await self.headers()
+        return None if current == refused else current
 
     async def refused(self, credentials: Mapping[str, str], reason: str) -> None:
         """Make the connector `needs_reauth`, unless its credentials were replaced meanwhile."""
@@ -123,22 +145,21 @@ class ConnectorResolver:
         catalog: Catalog,
         upstreams: Upstreams,
         authorizers: AuthorizerFactory,
+        is_current: Callable[[], bool],
     ) -> None:
         self._store = store
         self._catalog = catalog
         self._upstreams = upstreams
         self._authorizers = authorizers
-        #: connector id → when it expires, and the connector; least recently used first
-        self._cached: OrderedDict[UUID, tuple[float, ResolvedConnector]] = OrderedDict()
-        self._resolving = SingleFlight(self._resolve)
+        #: by organization and connector
+        self._cache: NotifiedCache[tuple[UUID, UUID], ResolvedConnector] = NotifiedCache(
+            self._resolve, is_current, max_cached=_MAX_CACHED, subjects=lambda key, _: (key[1],)
+        )
+        self.on_notify, self.invalidate_all = self._cache.on_notify, self._cache.invalidate_all
 
     async def get(self, organization_id: UUID, connector_id: UUID) -> ResolvedConnector:
         """The connector; raises NotFound, also for a connector of another organization."""
-        until, cached = self._cached.get(connector_id, (0.0, None))
-        if cached is not None and cached.record.organization_id == organization_id and until > time.monotonic():
-            self._cached.move_to_end(connector_id)
-            return cached
-        return await self._resolving((organization_id, connector_id))
+        return await self._cache.get((organization_id, connector_id))
 
     async def get_for(self, caller: Caller, connector_id: UUID) -> ResolvedConnector:
         """The connector, if the caller may use it; raises NotFound and PersonalConnector."""
@@ -148,22 +169,14 @@ class ConnectorResolver:
 
     def kind_of(self, organization_id: UUID, connector_id: UUID) -> str | None:
         """The kind of a cached connector, for logs; None if the connector is not cached."""
-        _, cached = self._cached.get(connector_id, (0.0, None))
-        return cached.record.kind if cached is not None and cached.record.organization_id == organization_id else None
+        cached = self._cache.peek((organization_id, connector_id))
+        return None if cached is None else cached.record.kind
 
     async def _resolve(self, key: tuple[UUID, UUID]) -> ResolvedConnector:
-        now, generation = time.monotonic(), self._resolving.generation
         stored, secret = await self._store.open(*key)
         _require_method(self._catalog.served(stored.kind).spec, stored)
         record = await self._authorizers.ensure_token_variables(stored)
-        resolved = self.resolve(record, secret if record is stored else None)
-        if generation != self._resolving.generation:
-            return resolved  # the record that was read may be older than the notification
-        self._cached[record.id] = (now + _TRUST, resolved)
-        self._cached.move_to_end(record.id)
-        if len(self._cached) > _MAX_CACHED:
-            self._cached.popitem(last=False)
-        return resolved
+        return self.resolve(record, secret if record is stored else None)
 
     def resolve(self, record: ConnectorRecord, secret: SealedSecret | None = None) -> ResolvedConnector:
         """The engine's connector for a record, with its credentials if they were read with it."""
@@ -174,16 +187,6 @@ class ConnectorResolver:
             kind, record.environment, self._authorizers.authorizer_of(record, secret), scope
         )
         return ResolvedConnector(record, connector)
-
-    def on_notify(self, connector_id: str) -> None:
-        """Forget a connector that was changed, perhaps by another process."""
-        self._resolving.forget()
-        self._cached.pop(UUID(connector_id), None)
-
-    def invalidate_all(self) -> None:
-        """Forget every connector, because notifications may have been missed."""
-        self._resolving.forget()
-        self._cached.clear()
 
 
 def _require_method(spec: ConnectorSpec, record: ConnectorRecord) -> None:

@@ -13,6 +13,7 @@ from gateway.access.identity.model import Caller
 from gateway.access.identity.store import IdentityStore
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.model import ConnectorChange, ConnectorRecord, NewConnector, changed_columns, name_taken
+from gateway.connectors.secret_values import SecretValues, require_resolvable
 from gateway.connectors.store import ConnectorStore
 from gateway.connectors.views import connector_view
 from gateway.contract.connectors import (
@@ -53,7 +54,10 @@ from gateway.upstream.upstreams import Upstreams
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerifiedCredentials:
-    """Checked credentials and variables: complete, for one method, and accepted by the application if it was asked."""
+    """Checked credentials and variables: complete, for one method, and accepted by the application if it was asked.
+
+    The credentials have references beside their values, which the store leaves out.
+    """
 
     kind: Kind
     method: str
@@ -88,6 +92,8 @@ class VerifiedCredentials:
 AppOf = Callable[[UUID, ConnectorSpec, AuthMethod, Mapping[str, str]], Awaitable[App]]
 #: begins the copies of a new connector, for a client: `Synchronization.begin`
 BeginCopies = Callable[[ConnectorRecord, UUID], Awaitable[object]]
+#: forgets what this process has cached of a connector: the next call has the change, before the notification of it
+Forget = Callable[[str], None]
 
 
 class ConnectorService:
@@ -100,10 +106,13 @@ class ConnectorService:
         store: ConnectorStore,
         identity: IdentityStore,
         upstreams: Upstreams,
+        secrets: SecretValues,
         app_of: AppOf,
         begin_copies: BeginCopies,
+        forget: Forget,
     ) -> None:
         self._audit = audit
+        self._forget = forget
         self._begin_copies = begin_copies
         self._access = ConnectorAccess(store, identity, catalog)
         self._app_of = app_of
@@ -111,6 +120,7 @@ class ConnectorService:
         self._store = store
         self._identity = identity
         self._upstreams = upstreams
+        self._secrets = secrets
 
     async def verify(
         self,
@@ -123,16 +133,21 @@ class ConnectorService:
     ) -> VerifiedCredentials:
         """The parts of a connector, checked; with `validate` the application has accepted them.
 
-        Raises InvalidCredentials with every fault, in credentials and variables alike.
+        Raises InvalidCredentials with every fault, in credentials and variables alike, and Unavailable if the service
+        of a referenced secret is away.
         """
         kind = self._catalog.kind(connector_type)
+        credentials, references = await self._secrets.given(organization_id, kind.spec, credentials)
         variables = {
             **environment,
             **{name: credentials[name] for name in kind.spec.environment if name in credentials},
         }
         fields = {name: value for name, value in credentials.items() if name not in kind.spec.environment}
         method, checked, variables = self._checked(kind, fields, variables)
-        verified = VerifiedCredentials(kind=kind, method=method, credentials=checked, environment=variables)
+        require_resolvable(kind.spec, kind.spec.authentication[method], references)
+        verified = VerifiedCredentials(
+            kind=kind, method=method, credentials={**checked, **references}, environment=variables
+        )
         await _require_signing_key(verified)
         return await self._verify_accepted(organization_id, verified) if validate else verified
 
@@ -253,6 +268,7 @@ class ConnectorService:
         if existing is not None:
             verified = await self.verify_change(existing, request.credentials, request.environment)
             await self._store.update(organization_id, existing.id, **credentials_change(existing, verified))
+            self._forget(str(existing.id))
             return await self._store.get(organization_id, existing.id), False
         verified = await self.verify(
             organization_id, kind.name, request.credentials, request.environment, validate=request.validate
@@ -303,6 +319,7 @@ class ConnectorService:
                 change |= credentials_change(record, verified)
                 change["status"] = status or change["status"]
             await self._store.update(record.organization_id, record.id, **change)
+            self._forget(str(record.id))
             return connector_view(await self._store.get(record.organization_id, record.id), self._catalog)
 
     async def verify_change(

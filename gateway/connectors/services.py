@@ -15,6 +15,7 @@ from gateway.connectors.imports.service import ImportedKinds, Imports
 from gateway.connectors.imports.store import TOPIC, ImportedKindStore
 from gateway.connectors.links.service import ConnectLinks
 from gateway.connectors.resolver import ConnectorResolver
+from gateway.connectors.secret_values import open_secret_values
 from gateway.connectors.service import BeginCopies, ConnectorService
 from gateway.connectors.store import ConnectorStore
 from gateway.errors import Unavailable
@@ -27,6 +28,7 @@ from gateway.settings import Settings, ignored_variables, platform_apps, upstrea
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.limits.pauses import Pauses
 from gateway.upstream.limits.rate_limiter import SharedRateLimiter
+from gateway.upstream.oauth_tokens.client_keys import ClientKeys
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
 
@@ -56,6 +58,7 @@ async def open_connectors(
     database: Database,
     notifications: NotificationListener,
     vault: Vault,
+    client_keys: ClientKeys,
     logs: LogServices,
     identity: IdentityStore,
     begin_copies: BeginCopies,
@@ -64,9 +67,10 @@ async def open_connectors(
     overrides = upstream_overrides()
     for ignored in ignored_variables({*catalog.kinds, *catalog.refused}):
         log.warning("%s", ignored)
-    store = ConnectorStore(database, vault)
-    access = ConnectorAccess(store, identity, catalog)
     async with AsyncExitStack() as stack:
+        secrets = await stack.enter_async_context(open_secret_values(settings.secret_references))
+        store = ConnectorStore(database, vault, secrets)
+        access = ConnectorAccess(store, identity, catalog)
         limiter = await stack.enter_async_context(SharedRateLimiter.open(settings.redis_url, process, Pauses(database)))
         transport = Transport(
             EgressPolicy.of(overrides.values()),
@@ -92,11 +96,12 @@ async def open_connectors(
                 upstreams=upstreams,
                 imports=imports,
                 platform=platform_apps(),
+                client_keys=client_keys,
                 base_url=settings.base_url,
                 is_embedded=settings.embedded,
             )
         )
-        resolver = ConnectorResolver(store, catalog, upstreams, oauth.authorizers)
+        resolver = ConnectorResolver(store, catalog, upstreams, oauth.authorizers, notifications.is_current)
         notifications.subscribe({"connector": resolver.on_notify}, resolver.invalidate_all)
         notifications.subscribe({TOPIC: following.on_notify}, following.on_notify)
         with suppress(Unavailable, asyncpg.PostgresError):  # then they are loaded once notifications arrive
@@ -108,8 +113,10 @@ async def open_connectors(
             store=store,
             identity=identity,
             upstreams=upstreams,
+            secrets=secrets,
             app_of=oauth.apps.of,
             begin_copies=begin_copies,
+            forget=resolver.on_notify,
         )
         links = ConnectLinks(
             audit=logs.audit,

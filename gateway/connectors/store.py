@@ -1,7 +1,8 @@
 """Connector records and their sealed credentials in PostgreSQL; the tenant is an argument of every look-up."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Unpack, get_type_hints
 from uuid import UUID, uuid4
@@ -21,14 +22,18 @@ from gateway.connectors.model import (
     changed_columns,
     name_taken,
     record_in,
+    references_in,
     sealed_in,
     with_secret,
+    without_values_of_references,
 )
+from gateway.connectors.secret_values import SecretValues
 from gateway.contract.connectors import ConnectorSelection, ConnectorSettings, ConnectorStatus
-from gateway.errors import NotFound
+from gateway.errors import InternalError, NotFound
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.aio.turns import mapped
 from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.db.rows import readable, require_readable
 from gateway.foundation.db.where import OWNED_CONNECTORS, Where
 from gateway.foundation.vault.vault import Binding, Vault
 
@@ -176,12 +181,15 @@ _RecordAndSecret = tuple[ConnectorRecord, SealedSecret | None]
 
 
 class ConnectorStore:
-    """Connector records and their credentials, which are sealed in the database."""
+    """Connector records and their credentials, which are sealed in the database; `secrets` reads referenced ones."""
 
-    def __init__(self, database: Database, vault: Vault) -> None:
+    def __init__(self, database: Database, vault: Vault, secrets: SecretValues | None = None) -> None:
         self._database = database
         self._vault = vault
-        self._opening: Batcher[_Ids, _RecordAndSecret | None] = Batcher(self._open_all, max_batch=_BATCH)
+        self._secrets = secrets
+        self._opening: Batcher[_Ids, _RecordAndSecret | InternalError | None] = Batcher(
+            self._open_all, max_batch=_BATCH
+        )
 
     async def create(
         self, organization_id: UUID, new: NewConnector, *, unique_name: str | None = None
@@ -243,26 +251,33 @@ class ConnectorStore:
     async def _seal(
         self, connection: Connection, bound_to: Binding, credentials: Mapping[str, str], expires_at: datetime | None
     ) -> None:
-        sealed = self._vault.seal(credentials, bound_to)
+        sealed = self._vault.seal(without_values_of_references(credentials), bound_to)
         ids = bound_to.owner_id, bound_to.organization_id
         await connection.execute(_SEAL, *ids, sealed.key_id, sealed.wrapped_key, sealed.sealed, expires_at)
+
+    def require_newest_key(self) -> None:
+        """Raise Unavailable while no credentials can be sealed, so that none are requested that cannot be stored."""
+        self._vault.require_newest()
 
     async def get(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
         """The record; raises NotFound, also for a connector of another organization."""
         return (await self.open(organization_id, connector_id))[0]
 
     async def open(self, organization_id: UUID, connector_id: UUID) -> tuple[ConnectorRecord, SealedSecret | None]:
-        """The record with its sealed credentials; raises NotFound. Concurrent calls share one statement."""
-        row = await self._opening((organization_id, connector_id))
-        if row is None:
-            raise NotFound("there is no such connector")
-        return row
+        """The record with its sealed credentials; raises NotFound, and InternalError for a row that cannot be read.
 
-    async def _open_all(self, keys: Sequence[_Ids]) -> Sequence[_RecordAndSecret | None]:
+        Concurrent calls share one statement.
+        """
+        found = await self._opening((organization_id, connector_id))
+        if found is None:
+            raise NotFound("there is no such connector")
+        return require_readable(found)
+
+    async def _open_all(self, keys: Sequence[_Ids]) -> Sequence[_RecordAndSecret | InternalError | None]:
         organizations, connectors = zip(*keys, strict=True)
         async with self._database.system() as connection:
             rows = await connection.fetch(_OPEN, set(organizations), connectors)
-        by_key = {(row["organization_id"], row["id"]): with_secret(row) for row in rows}
+        by_key = {(row["organization_id"], row["id"]): readable(row, with_secret, "a connector") for row in rows}
         return [by_key.get(key) for key in keys]
 
     async def get_deleted(self, organization_id: UUID, connector_id: UUID) -> ConnectorRecord:
@@ -351,27 +366,37 @@ class ConnectorStore:
             return {row["kind"]: row["connectors"] for row in await connection.fetch(_COUNT_BY_KIND)}
 
     async def secret(self, organization_id: UUID, connector_id: UUID) -> Secret:
-        """The current credentials; raises NotFound."""
+        """The current credentials, ready for use; raises NotFound, and the errors of `SecretValues.resolved`."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_SECRET, organization_id, connector_id)
-        return self._secret_in(organization_id, connector_id, row)
+        return await self._with_values(organization_id, self._secret_in(organization_id, connector_id, row))
 
     async def unsealed(self, record: ConnectorRecord, secret: SealedSecret | None) -> Secret:
-        """The credentials that were read with the record, or the current ones if none were."""
+        """The credentials that were read with the record, or the current ones if none were; raises as `secret` does."""
         if secret is None:
             return await self.secret(record.organization_id, record.id)
         bound = binding(record.organization_id, record.id, record.kind, record.environment)
-        values = self._vault.open(secret.sealed, bound)
-        return Secret(
-            values=values,
+        opened = Secret(
+            values=self._vault.open(secret.sealed, bound),
             expires_at=secret.expires_at,
             version=secret.version,
             kind=record.kind,
             environment=record.environment,
         )
+        return await self._with_values(record.organization_id, opened)
+
+    async def _with_values(self, organization_id: UUID, secret: Secret) -> Secret:
+        if self._secrets is None or not references_in(secret.values):
+            return secret
+        return replace(secret, values=await self._secrets.resolved(organization_id, secret.values))
+
+    def forget_values(self, organization_id: UUID, urls: Iterable[str]) -> None:
+        """Read the secrets of these references again on their next use."""
+        if self._secrets is not None:
+            self._secrets.forget(organization_id, urls)
 
     async def lock_secret(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> Secret:
-        """The credentials, locked until the caller's transaction ends."""
+        """The credentials as they are stored, locked until the caller's transaction ends."""
         row = await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
         return self._secret_in(organization_id, connector_id, row)
 

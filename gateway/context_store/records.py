@@ -137,11 +137,17 @@ async def upsert(
 
 
 async def documents(
-    database: Database, organization_id: UUID, connector_id: UUID, entity: str, ids: Sequence[str], room: int
+    database: Database,
+    organization_id: UUID,
+    client_id: UUID,
+    connector_id: UUID,
+    entity: str,
+    ids: Sequence[str],
+    room: int,
 ) -> RecordsOfDeliveries:
-    """The records of the copy for deliveries, as many as have room in so many bytes."""
+    """The records of the copy for deliveries to a client or a person, as many as have room in so many bytes."""
     arguments = (organization_id, connector_id, entity, list(dict.fromkeys(ids)), MAX_RECORD, room)
-    async with database.tenant(organization_id) as connection:
+    async with database.tenant(organization_id, client_id) as connection:
         rows = await connection.fetch(DOCUMENTS, *arguments, timeout=TIMEOUT)
     found = {row["id"]: msgspec.Raw(row["document"].encode()) for row in rows if row["document"] is not None}
     later = {row["id"] for row in rows if row["document"] is None and not row["is_large"]}

@@ -70,12 +70,16 @@ class Answer(Struct, frozen=True, omit_defaults=True, kw_only=True):
     redacted: Annotated[
         Sequence[str], member("The members that policies leave out of the records, as paths.", ["email", "*.phone"])
     ] = ()
+    warning: Annotated[
+        str | None,
+        member("What is wrong with the result of a call that was carried out, or why it was not checked."),
+    ] = None
     meta: Annotated[
         Mapping[str, Any] | None,
         member("Members of the application's response beside its records.", {"next_page": None, "count": 1}),
     ] = struct_field(name="connector_metadata")
-    execution: Annotated[ExecutionView | None, member("Connector, duration and request id; missing in a dry run.")] = (
-        struct_field(default=None, name="execution_metadata")
+    execution: Annotated[ExecutionView | None, member("Connector, duration and request id.")] = struct_field(
+        default=None, name="execution_metadata"
     )
     dry_run: Annotated[bool, member("Whether `result` has the requests of a dry run.", False)] = False
 

@@ -19,6 +19,8 @@ KIND_ID = "5f0c1d2e-8a3b-4c4d-9e5f-6a7b8c9d0e1f"
 
 #: the type of a request for a connector to an MCP server, which is no kind
 MCP = "mcp"
+#: the only member of a credential that is a reference to a secret
+SECRET = "$secret"
 #: the code of the fault of an MCP server that needs a token, or a person who signs in
 TOKEN_REQUIRED = "token_required"
 
@@ -248,6 +250,8 @@ class ConnectSession:
     owner_id: UUID | None = None
     #: the session for a person in which it was created
     session_id: UUID | None = None
+    #: the name of the new connector; None for the application's
+    connector_name: str | None = None
 
     @property
     def view(self) -> "ConnectSessionView":

@@ -72,10 +72,6 @@ class AuditKeyView(Struct, frozen=True, kw_only=True):
     public_key: Annotated[str, member("Ed25519, base64.", "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=")]
 
 
-class AuditKeys(ListOf[AuditKeyView], frozen=True):
-    """The keys, the newest first."""
-
-
 class ApproverView(Struct, frozen=True, kw_only=True):
     """A person or client that approved a call."""
 
@@ -157,7 +153,9 @@ class RequestView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     attempt: Annotated[int, member("The number of the attempt, from 1.", 1)]
     bytes_in: Annotated[int, member("Bytes of the decoded response.", 2048)]
     bytes_out: Annotated[int, member("Bytes of the request's body.", 0)]
-    request_id: Annotated[str | None, member("The id of the request to the gateway.", "5e1f0c3d")] = None
+    request_id: Annotated[
+        str | None, member("The id of the request to the gateway; null if the gateway acted by itself.", "5e1f0c3d")
+    ]
     job_id: Annotated[Id | None, member("The job.")] = None
     upstream_request_id: Annotated[str | None, member("The application's id of the request.")] = None
     error: Annotated[str | None, member("The error code of a request without a complete response.")] = None

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from yarl import URL
 
 from gateway.contract.issuers import ACCESS_TOKEN_TYPE, ID_JAG_PROFILE
@@ -26,8 +26,12 @@ RESOURCE_METADATA, SERVER_METADATA = "/.well-known/oauth-protected-resource", "/
 AUTHORIZE, TOKEN, REVOKE, REGISTER = "/oauth/authorize", "/oauth/token", "/oauth/revoke", "/oauth/register"
 #: path of the document that describes the gateway as a client, whose URL is then its client id
 CLIENT_DOCUMENT = "/oauth/client-metadata.json"
+#: the same for authorization servers at which the gateway must sign, and the keys
+SIGNED_CLIENT_DOCUMENT, CLIENT_KEYS = "/oauth/client-metadata-signed.json", "/oauth/client-keys.json"
 #: path of the page of the console to which its own consents return; every client may use it
 CONSOLE_RETURN_PATH = "/console/kinds"
+#: path of the page of the console to which its connect links return; every client may use it
+CONSOLE_CONNECTED_PATH = "/console/connectors"
 #: the path of the API as a resource (RFC 8707), for the tokens of `gateway login`
 API_RESOURCE = "/api"
 #: seconds until a consent at an application expires
@@ -248,7 +252,7 @@ class ServerMetadataView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     ]
 
 
-class ClientDocumentView(Struct, frozen=True, kw_only=True):
+class ClientDocumentView(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The gateway as a client of other authorization servers: its client ID metadata document."""
 
     client_id: Annotated[Url, member("The URL of this document.", f"{_ISSUER}{CLIENT_DOCUMENT}")]
@@ -257,7 +261,31 @@ class ClientDocumentView(Struct, frozen=True, kw_only=True):
     redirect_uris: Annotated[list[str], member("The URLs that receive the authorization response.")]
     grant_types: Annotated[list[str], member("The grants.", ["authorization_code", "refresh_token"])]
     response_types: Annotated[list[str], member("The response types.", ["code"])]
-    token_endpoint_auth_method: Annotated[str, member("`none`: the gateway is a public client.", "none")]
+    token_endpoint_auth_method: Annotated[
+        str, member("`none`: the gateway is a public client. `private_key_jwt`: it signs.", "none")
+    ]
+    jwks_uri: Annotated[
+        str | UnsetType, member("Where the keys are, if the gateway signs.", f"{_ISSUER}{CLIENT_KEYS}")
+    ] = UNSET
+    token_endpoint_auth_signing_alg: Annotated[str | UnsetType, member("How the gateway signs.", "ES256")] = UNSET
+
+
+class ClientKeyView(Struct, frozen=True, kw_only=True):
+    """A public key of the gateway (RFC 7517)."""
+
+    kty: Annotated[str, member("The type of the key.", "EC")]
+    crv: Annotated[str, member("The curve.", "P-256")]
+    x: Annotated[str, member("A coordinate.", "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU")]
+    y: Annotated[str, member("A coordinate.", "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0")]
+    kid: Annotated[str, member("The id of the key.", "eyJ0")]
+    use: Annotated[str, member("What it is for.", "sig")]
+    alg: Annotated[str, member("How it signs.", "ES256")]
+
+
+class ClientKeysView(Struct, frozen=True):
+    """The keys with which the gateway signs as a client of authorization servers, the newest first."""
+
+    keys: Annotated[list[ClientKeyView], member("The public keys.")]
 
 
 class HostRegistration(Struct, frozen=True):

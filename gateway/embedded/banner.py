@@ -13,7 +13,11 @@ from gateway.embedded.first_run import ENVIRONMENT, FIRST_CLIENT, Credentials
 
 
 def write_ready_file(
-    path: Path, base_url: str, client: Credentials | None, pids: Mapping[str, Sequence[int] | int | None]
+    path: Path,
+    base_url: str,
+    client: Credentials | None,
+    pids: Mapping[str, Sequence[int] | int | None],
+    sandbox_url: str | None = None,
 ) -> None:
     """Replace the ready file atomically, mode 0600."""
     first_client = {
@@ -21,7 +25,8 @@ def write_ready_file(
         "client_secret": client and client.client_secret,
         "organization_id": client and client.organization_id,
     }
-    write_private(path, json.dumps({"base_url": base_url, **first_client, "pids": pids}) + "\n")
+    sandbox = {"sandbox_url": sandbox_url} if sandbox_url else {}
+    write_private(path, json.dumps({"base_url": base_url, **first_client, **sandbox, "pids": pids}) + "\n")
 
 
 def environment(base_url: str, client: Credentials, sandbox_url: str | None = None) -> str:

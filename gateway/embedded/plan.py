@@ -72,6 +72,7 @@ def child_environment(
         **(sandbox_settings(options.kinds, sandbox) if sandbox else {}),
         **options.environment,
         **({"GATEWAY_ENCRYPTION_KEYS_FILE": str(keys)} if keys else {}),
+        **({"GATEWAY_SANDBOX_URL": sandbox.base_url} if sandbox else {}),
         "GATEWAY_EMBEDDED": "1",
         "GATEWAY_BIND": str(address),
         "GATEWAY_PUBLIC_URL": options.public_url or address.base_url,

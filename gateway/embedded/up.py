@@ -69,6 +69,7 @@ class _Up:
         self._supervisor = Supervisor(_forward, self._refresh_ready_file)
         self._client: Credentials | None = None
         self._is_ready = False
+        self._sandbox_url: str | None = None
 
     async def run(self) -> None:
         """Lock the data directory, start all programs, and wait for a signal."""
@@ -113,14 +114,14 @@ class _Up:
         await self._supervisor.start(*plan.front_ends(options, environment), *plan.workers(options, environment))
         await _answering(self._address.base_url, self._supervisor)
         self._is_ready = True
-        sandbox_url = sandbox.base_url if sandbox else None
-        self._write_address(sandbox_url)
+        self._sandbox_url = sandbox.base_url if sandbox else None
+        self._write_address()
         announce(
             self._address.base_url,
             self._data_dir,
             self._client,
             first_run=is_first_run,
-            sandbox_url=sandbox_url,
+            sandbox_url=self._sandbox_url,
         )
         self._refresh_ready_file()
         if options.reload:
@@ -138,11 +139,11 @@ class _Up:
                 environment |= plan.sandbox_settings(catalog.kinds, sandbox) | self._options.environment_of_upstreams
             self._supervisor.restart("sandbox", "gateway", "worker")
 
-    def _write_address(self, sandbox_url: str | None) -> None:
+    def _write_address(self) -> None:
         """Write the files with the gateway's address; they are removed when it stops."""
         files = {ADDRESS: f"{self._address.base_url}\n"}
         if self._client is not None:
-            files[ENVIRONMENT] = environment(self._address.base_url, self._client, sandbox_url)
+            files[ENVIRONMENT] = environment(self._address.base_url, self._client, self._sandbox_url)
         for name, text in files.items():
             write_private(self._data_dir / name, text)
             self._resources.callback((self._data_dir / name).unlink, missing_ok=True)
@@ -190,7 +191,9 @@ class _Up:
         if not self._is_ready or self._options.ready_file is None:
             return
         try:
-            write_ready_file(self._options.ready_file, self._address.base_url, self._client, self._pids())
+            write_ready_file(
+                self._options.ready_file, self._address.base_url, self._client, self._pids(), self._sandbox_url
+            )
         except OSError as error:
             logger.warning("the ready file could not be written: %s", error)
 

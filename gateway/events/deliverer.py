@@ -18,7 +18,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.contract.events import DeliveryStatus
-from gateway.errors import CursorExpired, GatewayError, InvalidParams, Unavailable
+from gateway.errors import CursorAhead, CursorExpired, GatewayError, Unavailable
 from gateway.events.feed import Feed
 from gateway.events.model import Event
 from gateway.events.sender import Sender
@@ -244,11 +244,10 @@ class Deliverer:
         except CursorExpired as expired:
             # The webhook was disabled or full for longer than events are stored.
             log.warning("events were deleted before their delivery", extra={"webhook": str(webhook.id)})
-            return (), int(expired.extra["begins_after"]), True
-        except InvalidParams:
+            return (), expired.continues_after, True
+        except CursorAhead as ahead:
             # A backup from before these events has been restored.
-            page = await self._feed.read(webhook.organization_id, webhook.filter, None, 1)
-            return (), page.latest_id, True
+            return (), ahead.continues_after, True
         return page.events, page.next_after, False
 
     async def _records_of(

@@ -11,7 +11,7 @@ from uuid import UUID
 import msgspec
 
 from gateway.contract.events import EventType
-from gateway.errors import CursorExpired, FieldError, InvalidParams, NotFound
+from gateway.errors import CursorAhead, CursorExpired, FieldError, NotFound
 from gateway.events.model import Event, EventFilter
 from gateway.foundation.db.page_bytes import PAGE_BYTES
 from gateway.foundation.db.pool import Database
@@ -76,7 +76,7 @@ class Feed:
     async def read(self, organization_id: UUID, filter_: EventFilter, after: int | None, limit: int) -> FeedPage:
         """The events after that id; without one, from the oldest that is stored.
 
-        Raises CursorExpired, with the beginning of the feed, if events after `after` were pruned, InvalidParams for an
+        Raises CursorExpired, with the beginning of the feed, if events after `after` were pruned, CursorAhead for an
         id beyond the newest event, and NotFound if the organization is disabled.
         """
         query, arguments = _statement(organization_id, filter_, after or 0, limit)
@@ -171,7 +171,9 @@ def _require_readable(after: int, pruned: int, latest: int) -> None:
         )
     if after > latest:
         message = f"after is {after}, and the feed's newest event is {latest}; send the id of an event that you read"
-        raise InvalidParams(faults=[FieldError("/after", "after", "maximum", message)])
+        ahead = CursorAhead(faults=[FieldError("/after", "after", "maximum", message)])
+        ahead.continues_after = latest
+        raise ahead
 
 
 def _event(row: Any) -> Event:

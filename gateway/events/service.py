@@ -21,7 +21,7 @@ from gateway.contract.events import (
     WebhookTestView,
     WebhookView,
 )
-from gateway.errors import Conflict, FieldError, InvalidParams
+from gateway.errors import Conflict, FieldError, IdempotencyMismatch, InvalidParams
 from gateway.events.feed import Feed
 from gateway.events.model import EventFilter, event_types
 from gateway.events.sender import Sender
@@ -55,18 +55,41 @@ class WebhookService:
 
     async def create(self, caller: Caller, request: NewWebhook) -> CreatedWebhookView:
         """Create a webhook for events from now on; returns it with its secret. Raises InvalidParams and Conflict."""
+        secret = new_secret()
+        webhook, _ = await self._created(caller, request, uuid4(), secret)
+        return CreatedWebhookView(**asdict(webhook.view), secret=secret)
+
+    async def create_once(
+        self, caller: Caller, request: NewWebhook, idempotency_key: UUID
+    ) -> tuple[WebhookView, str | None]:
+        """As `create`; with a key that the client has used, the webhook that it created, without its secret.
+
+        Raises IdempotencyMismatch too, if that webhook differs.
+        """
+        secret = new_secret()
+        webhook, is_new = await self._created(caller, request, caller.new_id(idempotency_key), secret)
+        return webhook.view, secret if is_new else None
+
+    async def _created(
+        self, caller: Caller, request: NewWebhook, webhook_id: UUID, secret: str
+    ) -> tuple[Webhook, bool]:
+        """The webhook of that id, and whether it is new."""
         request = replace(request, types=event_types(request.types))
         with self._audit.record("webhook.create", caller, connector_id=request.connector_id) as entry:
             self._require_url(request.url)
-            organization_id = caller.organization_id
+            organization_id, workspaces = caller.organization_id, caller.client.workspaces
             if await self._store.count(organization_id) >= MAX_WEBHOOKS:
                 raise Conflict(f"the organization has {MAX_WEBHOOKS} webhooks; delete some")
             await self._feed.read(organization_id, EventFilter(), None, 1)  # numbers the events until now
-            secret = new_secret()
-            members = stored_members(organization_id, caller.client_id, request, caller.client.workspaces)
-            webhook = await self._store.create(members, secret)
-            entry.target = str(webhook.id)
-        return CreatedWebhookView(**asdict(webhook.view), secret=secret)
+            members = stored_members(organization_id, caller.client_id, request, workspaces)
+            webhook = await self._store.create({**members, "id": webhook_id}, secret)
+            entry.target = str(webhook_id)
+            if webhook is not None:
+                return webhook, True
+            stored = await self._store.get(organization_id, webhook_id, workspaces, caller.person_id)
+            if _request_of(stored) != replace(request, types=list(request.types)):
+                raise IdempotencyMismatch("the idempotency key was used for another webhook; use a new one")
+            return stored, False
 
     async def callback(self, caller: Caller, url: str) -> UUID:
         """The webhook of a callback URL of the client; raises InvalidParams for any other URL."""
@@ -240,6 +263,12 @@ class WebhookService:
 def _require_no_subscription(webhook: Webhook) -> None:
     if webhook.subscription_id is not None:
         raise Conflict("an agent's host changes and tests its subscription by events/subscribe; you can only delete it")
+
+
+def _request_of(webhook: Webhook) -> NewWebhook:
+    """The request that creates a webhook like this one."""
+    members = {name: getattr(webhook, name) for name in NewWebhook.__struct_fields__}
+    return NewWebhook(**{**members, "types": list(webhook.types)})
 
 
 def stored_members(

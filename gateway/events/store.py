@@ -14,6 +14,7 @@ from gateway.events.recording import add_event
 from gateway.events.webhook import Delivery, TurnResult, Webhook
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.db.rows import decoded
 from gateway.foundation.db.where import OWNED, Where
 from gateway.foundation.vault.vault import Binding, Sealed, Vault
 
@@ -30,7 +31,7 @@ _INSERT = f"""
     SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15,
            (SELECT people.client_id FROM people WHERE people.client_id = $3),
            COALESCE((SELECT last_id FROM event_feeds WHERE organization_id = $2), 0)
-    RETURNING {COLUMNS}
+    ON CONFLICT (id) DO NOTHING RETURNING {COLUMNS}
 """
 # A client limited to workspaces sees the webhooks of clients with the same limit or a narrower one. A person's webhook
 # is that person's alone, because it may have events of the person's own connectors.
@@ -126,6 +127,7 @@ _CLAIM = f"""
               AND EXISTS (SELECT FROM organizations
                           WHERE organizations.id = organization_id AND disabled_at IS NULL
                             AND moving_since IS NULL)
+              AND due.key_id <> ALL ($6::text[])
         ) AS due ON due.id = webhooks.id
         WHERE {_DUE.format("webhooks")} AND due.turn <= GREATEST(1, due.share)
         ORDER BY due.turn, webhooks.turn_at LIMIT $3 - $5 FOR NO KEY UPDATE OF webhooks SKIP LOCKED
@@ -147,7 +149,19 @@ _SKIP = """
             AND (webhooks.entity IS NULL OR events.entity = webhooks.entity))
 """
 _PENDING = f"""
-    SELECT {DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'pending' ORDER BY event_id
+    SELECT event_id, {DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'pending' ORDER BY event_id
+"""
+_FAIL_UNREADABLE = """
+    UPDATE webhook_deliveries
+    SET status = 'failed', error = $3, failure = 'internal_error', attempted_at = now(), next_attempt_at = NULL
+    WHERE webhook_id = $1 AND event_id = $2 AND status = 'pending'
+"""
+# Another worker may have the key of its secret. Its owner sees since when nothing is delivered.
+_HOLD_UNREADABLE = """
+    UPDATE webhooks
+    SET lease_until = NULL, held_until = now() + interval '1 minute', failures = failures + 1,
+        failing_since = COALESCE(failing_since, now())
+    WHERE id = ANY ($1::uuid[]) AND worker = $2
 """
 _END_LEASE = """
     UPDATE webhooks SET lease_until = NULL, held_until = now() + interval '1 second' WHERE id = $1 AND fence = $2
@@ -214,14 +228,14 @@ class WebhookStore:
         self._database = database
         self._vault = vault
 
-    async def create(self, webhook: Mapping[str, Any], secret: str) -> Webhook:
-        """Insert a webhook for events from now on."""
+    async def create(self, webhook: Mapping[str, Any], secret: str) -> Webhook | None:
+        """Insert a webhook for events from now on; None if its id is stored."""
         sealed = self._vault.seal({"current": secret}, binding(webhook["organization_id"], webhook["id"]))
         async with self._database.tenant(webhook["organization_id"]) as connection:
             row = await connection.fetchrow(
                 _INSERT, *webhook.values(), sealed.key_id, sealed.wrapped_key, sealed.sealed
             )
-        return webhook_of(row)
+        return None if row is None else webhook_of(row)
 
     async def callback(self, organization_id: UUID, client_id: UUID, url: str) -> UUID | None:
         """The webhook of a client's callback URL; None if the URL is not registered."""
@@ -358,12 +372,18 @@ class WebhookStore:
     async def claim(self, worker: str, lease: float, turns: int, busy: Mapping[UUID, int]) -> Sequence[ClaimedWebhook]:
         """Lease webhooks with due deliveries, of all organizations, to this worker for `lease` seconds.
 
-        `turns` is the number that the worker has, and `busy` those in progress by organization.
+        `turns` is the number that the worker has, and `busy` those in progress by organization. Webhooks whose key is
+        forgotten wait.
         """
         in_progress = msgspec.json.encode({str(organization): count for organization, count in busy.items()}).decode()
         async with self._database.system() as connection:
-            rows = await connection.fetch(_CLAIM, worker, lease, turns, in_progress, sum(busy.values()))
-        return [claimed_of(self._vault, row) for row in rows]
+            rows = await connection.fetch(
+                _CLAIM, worker, lease, turns, in_progress, sum(busy.values()), self._vault.forgotten
+            )
+            claimed = await decoded(rows, lambda row: claimed_of(self._vault, row), "a webhook")
+            if claimed.unreadable:
+                await connection.execute(_HOLD_UNREADABLE, [row["id"] for row, _ in claimed.unreadable], worker)
+        return claimed.values
 
     async def skip(self) -> int:
         """Let webhooks pass by the events that they do not select; returns their number."""
@@ -391,9 +411,13 @@ class WebhookStore:
             await connection.execute(_END_LEASE, webhook.id, webhook.fence)
 
     async def pending(self, webhook: Webhook) -> Sequence[Delivery]:
-        """Pending deliveries, oldest event first."""
+        """Pending deliveries, oldest event first; one that cannot be read fails."""
         async with self._database.system() as connection:
-            return [delivery_of(row) for row in await connection.fetch(_PENDING, webhook.id)]
+            rows = await connection.fetch(_PENDING, webhook.id)
+            pending = await decoded(rows, delivery_of, "a delivery", key="event_id")
+            for row, error in pending.unreadable:
+                await connection.execute(_FAIL_UNREADABLE, webhook.id, row["event_id"], error.detail)
+        return pending.values
 
     async def finish(self, webhook: Webhook, result: TurnResult) -> bool:
         """Store the result of a turn and end its lease; false, and nothing is stored, if the lease was lost."""

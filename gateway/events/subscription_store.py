@@ -13,6 +13,7 @@ from gateway.events.store import COLUMNS, DELIVERY, SEALED, ClaimedWebhook, bind
 from gateway.events.subscription import NewSubscription
 from gateway.events.webhook import Delivery
 from gateway.foundation.db.pool import Database
+from gateway.foundation.db.rows import decoded
 from gateway.foundation.vault.vault import Vault
 
 #: deliveries that are read for the state of a subscription
@@ -88,6 +89,7 @@ _CLAIM_ENDED = f"""
     WHERE id IN (
         SELECT id FROM webhooks AS ended
         WHERE subscription_id IS NOT NULL AND (lease_until IS NULL OR lease_until < now())
+          AND ended.key_id <> ALL ($5::text[])
           AND (is_ending OR NOT ({_HAS_ACCESS})
                OR expires_at IS NULL AND status = 'disabled' AND failing_since < now() - make_interval(secs => $3))
         LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED
@@ -192,10 +194,18 @@ class SubscriptionStore:
     async def claim_ended(
         self, worker: str, lease: float, retry_seconds: float, limit: int
     ) -> Sequence[ClaimedWebhook]:
-        """Lease subscriptions of all organizations whose receivers are to be told that they ended."""
+        """Lease subscriptions of all organizations whose receivers are to be told that they ended.
+
+        One whose secret cannot be read is deleted, because no message could be signed. Those whose key is forgotten
+        wait.
+        """
+        forgotten = self._vault.forgotten
         async with self._database.system() as connection:
-            rows = await connection.fetch(_CLAIM_ENDED, worker, lease, retry_seconds, limit)
-        return [claimed_of(self._vault, row) for row in rows]
+            rows = await connection.fetch(_CLAIM_ENDED, worker, lease, retry_seconds, limit, forgotten)
+            ended = await decoded(rows, lambda row: claimed_of(self._vault, row), "a subscription that ended")
+            for row, _ in ended.unreadable:
+                await connection.execute(_DELETE_ENDED, row["id"], row["fence"])
+        return ended.values
 
     async def delete_ended(self, claimed: ClaimedWebhook) -> None:
         """Delete a subscription that `claim_ended` leased, unless the lease was lost."""

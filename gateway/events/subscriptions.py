@@ -12,7 +12,7 @@ from yarl import URL
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
 from gateway.contract.events import WebhookStatus
-from gateway.errors import Conflict, CursorExpired, InvalidParams, NotFound, RateLimited
+from gateway.errors import Conflict, CursorAhead, CursorExpired, InvalidParams, NotFound, RateLimited
 from gateway.events.feed import Feed
 from gateway.events.model import EventFilter
 from gateway.events.sender import Sender
@@ -109,8 +109,8 @@ class SubscriptionService:
         organization_id = caller.organization_id
         try:
             page = await self._feed.read(organization_id, EventFilter(), new.after, 1)
-        except CursorExpired as expired:
-            return int(expired.extra["begins_after"]), True
+        except (CursorExpired, CursorAhead) as unreadable:
+            return unreadable.continues_after, True
         if new.after is None:
             return page.latest_id, False
         oldest = 0 if new.max_age is None else await self._store.last_before(organization_id, new.max_age)
@@ -136,7 +136,7 @@ def _returned(body: str | None) -> bytes:
     """The challenge in the body of a response; empty without one."""
     try:
         document = msgspec.json.decode(body or "")
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return b""
     challenge = document.get("challenge") if isinstance(document, dict) else None
     return challenge.encode(errors="replace") if isinstance(challenge, str) else b""

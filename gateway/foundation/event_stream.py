@@ -35,16 +35,16 @@ class EventStream:
             chunk = chunk[1:]
         self._after_return = chunk.endswith(b"\r")
         *lines, rest = _LINE_END.split(chunk)
+        if lines:
+            lines[0], self._line = bytes(self._line + lines[0]), bytearray()
         for line in lines:
-            self._line += line
-            event = self._ended()
+            event = self._ended(line)
             if event is not None:
                 yield event
         self._line += rest
 
-    def _ended(self) -> StreamedEvent | None:
+    def _ended(self, line: bytes) -> StreamedEvent | None:
         """The event that ends with this line."""
-        line, self._line = bytes(self._line), bytearray()
         if line:
             self._take(line)
             return None

@@ -88,11 +88,22 @@ class _Page(NamedTuple):
 
 def identifier(record: Any) -> str:
     """What tells a record apart from the others of its list; also after a change, if the record has such a member."""
+    member = _member_of(record, _IDENTIFIERS)
+    return repr(record) if member is None else member
+
+
+def are_identified(records: Sequence[Any]) -> bool:
+    """Whether each record, or part of one, has a member that no other record of its list shares; names may be equal."""
+    return all(_member_of(record, _IDENTIFIERS[:-1]) is not None for record in records)
+
+
+def _member_of(record: Any, names: Sequence[str]) -> str | None:
+    """The first of the members that the record has."""
     if isinstance(record, dict):
-        for name in _IDENTIFIERS:
+        for name in names:
             if isinstance(value := record.get(name), str | int):
                 return str(value)
-    return repr(record)
+    return None
 
 
 def step(

@@ -9,9 +9,11 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
+from gateway.access.audit.activity import Cause
 from gateway.access.identity.model import Caller, Client
 from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import hashed
+from gateway.contract.jobs import JobStatus
 from gateway.errors import NotFound
 from gateway.jobs import results
 from gateway.jobs.model import MAX_COUNTED, EndedJobs, JobChange, JobFilter, JobStep, JobSummary
@@ -69,13 +71,16 @@ class JobAccess:
         self, caller: Caller, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
     ) -> FoundJobs:
         """Jobs that match, newest first: a page may have fewer than `limit`, even if more follow."""
-        narrowed = replace(
-            filter_,
-            workspaces=caller.client.workspaces,
-            person_id=caller.person_id,
-            session_id=None if caller.session is None else caller.session.id,
-        )
-        return await self._store.page(caller.organization_id, narrowed, before, limit)
+        return await self._store.page(caller.organization_id, _narrowed(caller, filter_), before, limit)
+
+    async def counts(self, caller: Caller, filter_: JobFilter) -> Mapping[JobStatus, int]:
+        """The number of jobs of each status that match but for their status; at most `MAX_COUNTED` of each."""
+        return await self._store.counts(caller.organization_id, _narrowed(caller, filter_), MAX_COUNTED)
+
+    async def causes(self, caller: Caller, since: datetime, limit: int) -> Sequence[Cause]:
+        """Why jobs that were created since then failed or are unknown, the most frequent cause first."""
+        filter_ = _narrowed(caller, JobFilter(created_after=since))
+        return await self._store.causes(caller.organization_id, filter_, MAX_COUNTED, limit)
 
     async def ended(self, caller: Caller, since: datetime) -> EndedJobs:
         """The jobs created since then that failed or are unknown."""
@@ -108,6 +113,16 @@ class JobAccess:
         if promised is None or stored is None or stored.client.disabled_at is not None:
             return None
         return stored.client, promised[1]
+
+
+def _narrowed(caller: Caller, filter_: JobFilter) -> JobFilter:
+    """The filter for the jobs that the caller may see."""
+    return replace(
+        filter_,
+        workspaces=caller.client.workspaces,
+        person_id=caller.person_id,
+        session_id=None if caller.session is None else caller.session.id,
+    )
 
 
 def _seen(caller: Caller, job: JobSummary) -> JobSummary:

@@ -4,30 +4,30 @@ Every connector has its own queue in PostgreSQL. Jobs that exceed the applicatio
 do all jobs while the application's rate limit is reached, so that they take no slot of a worker.
 """
 
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
-from gateway.errors import InternalError
 from gateway.foundation.db.pool import Database
+from gateway.foundation.db.rows import decoded
 from gateway.foundation.telemetry.metrics import QUEUE_WAIT
 from gateway.jobs.leases import LEASE
 from gateway.jobs.model import COLUMNS, StoredJob, job_of
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.tasks import TASKS
 
-log = logging.getLogger(__name__)
-
 #: queues that one claim reads, starting at a random one
 _QUEUES = 50
 
+# Rows are looked up by their id. With a plain `status = 'queued'` the planner may instead read the index of all queued
+# jobs, once for each row: its statistics can be of a time when the queue was empty.
+_IS_QUEUED = "jobs.status || '' = 'queued'"
 _TAKE = f"""
     UPDATE jobs
     SET status = 'running', worker = $1, fence = fence + 1, attempt = attempt + 1, next_attempt_at = NULL,
         lease_until = now() + interval '{LEASE} seconds', started_at = COALESCE(started_at, now())
-    FROM chosen WHERE jobs.id = chosen.id AND jobs.status = 'queued'
+    FROM chosen WHERE jobs.id = chosen.id AND {_IS_QUEUED}
     RETURNING {COLUMNS}
 """
 # Jobs of an organization that is being moved stay in the queue, and move with it; the job that exports it runs.
@@ -37,7 +37,7 @@ _MAY_RUN = """
 """
 # Queues with the fewest running jobs come first, then organizations with the fewest. Only chosen rows are locked, so
 # that concurrent claims find other jobs. While a connector is on hold, only jobs that have waited for it are claimed.
-_CLAIM = f"""
+CLAIM = f"""
     WITH running AS (
         SELECT organization_id, queue, count(*) AS everywhere, count(*) FILTER (WHERE worker = $1) AS here
         FROM jobs WHERE status = 'running' GROUP BY 1, 2
@@ -45,7 +45,7 @@ _CLAIM = f"""
         SELECT organization_id, sum(everywhere) AS everywhere, sum(here) AS here FROM running GROUP BY 1
     ), oldest AS (
         SELECT job.*, row_number() OVER (PARTITION BY organization_id, queue ORDER BY created_at, id) AS place
-        FROM gateway_oldest_jobs($9, $10, $3, $4, {_QUEUES}, 4 * $2::integer) AS job
+        FROM gateway_oldest_jobs($9, $10, $3, $4, {_QUEUES}, 4 * $2::integer, $11) AS job
         LEFT JOIN connector_holds AS hold ON hold.connector_id = job.queue AND held_until > now()
         WHERE worker_losses < 2 AND (hold.connector_id IS NULL OR attempt > 0)
           AND {_MAY_RUN.format("job")}
@@ -58,12 +58,15 @@ _CLAIM = f"""
     ), within_organization AS (
         SELECT *, row_number() OVER (PARTITION BY organization_id ORDER BY turn, created_at, id) AS number
         FROM within_queue
+    ), in_turn AS (
+        SELECT id FROM within_organization LEFT JOIN of_organization USING (organization_id)
+        WHERE number + COALESCE(here, 0) <= $5
+        ORDER BY number + COALESCE(everywhere, 0), created_at
     ), chosen AS (
-        SELECT jobs.id FROM jobs JOIN within_organization AS ranked ON ranked.id = jobs.id
-        LEFT JOIN of_organization ON of_organization.organization_id = ranked.organization_id
-        WHERE jobs.status = 'queued' AND number + COALESCE(here, 0) <= $5
-        ORDER BY number + COALESCE(everywhere, 0), ranked.created_at
-        LIMIT $2 FOR UPDATE OF jobs SKIP LOCKED
+        SELECT job.id FROM in_turn, LATERAL (
+            SELECT jobs.id FROM jobs WHERE jobs.id = in_turn.id AND {_IS_QUEUED} FOR UPDATE SKIP LOCKED
+        ) AS job
+        LIMIT $2
     )
     {_TAKE}
 """
@@ -72,6 +75,7 @@ _CLAIM_POISON_CANDIDATES = f"""
     WITH chosen AS (
         SELECT id FROM jobs
         WHERE status = 'queued' AND worker_losses >= 2 AND (worker_losses = 2) = $3 AND task = ANY ($4)
+          AND (key_id <> ALL ($5::text[])) IS NOT FALSE
           AND {_MAY_RUN.format("jobs")}
         ORDER BY created_at, id LIMIT $2 FOR UPDATE SKIP LOCKED
     )
@@ -102,10 +106,14 @@ class Claims:
         self._tasks = list(tasks)
 
     async def claim(self, worker: str, limit: int, shares: Shares, *, is_background: bool = False) -> list[StoredJob]:
-        """Up to `limit` queued jobs, either interactive ones or background ones."""
+        """Up to `limit` queued jobs, either interactive ones or background ones, whose keys are not forgotten.
+
+        Raises Unavailable while the newest key is forgotten.
+        """
+        self._sealing.require_newest()
         async with self._database.system() as connection:
             rows = await connection.fetch(
-                _CLAIM,
+                CLAIM,
                 worker,
                 limit,
                 uuid4(),
@@ -116,28 +124,28 @@ class Claims:
                 list(shares.concurrency.values()),
                 is_background,
                 self._tasks,
+                self._sealing.forgotten,
             )
-        claimed = self._opened(rows)
+        claimed = await self._opened(rows)
         for job in claimed:
             if job.attempt == 1 and job.started_at is not None:
                 QUEUE_WAIT.observe((job.started_at - job.created_at).total_seconds())
         return claimed
 
     async def claim_poison_candidates(self, worker: str, limit: int, *, is_group: bool) -> list[StoredJob]:
-        """The oldest jobs that lost two workers, to run in a group; or those that lost more, to run alone."""
-        async with self._database.system() as connection:
-            rows = await connection.fetch(_CLAIM_POISON_CANDIDATES, worker, limit, is_group, self._tasks)
-        return self._opened(rows)
+        """The oldest jobs that lost two workers, to run in a group; or those that lost more, to run alone.
 
-    def _opened(self, rows: Sequence[Any]) -> list[StoredJob]:
-        """The claimed jobs, without those that cannot be decrypted: another worker may have their key.
-
-        Their leases expire, and maintenance ends them if no worker has the key.
+        Raises Unavailable while the newest key is forgotten.
         """
-        opened = []
-        for row in rows:
-            try:
-                opened.append(job_of(row, self._sealing))
-            except InternalError as error:
-                log.error("a job cannot be decrypted: %s", error.detail, extra={"job_id": str(row["id"])})
-        return opened
+        self._sealing.require_newest()
+        forgotten = self._sealing.forgotten
+        async with self._database.system() as connection:
+            rows = await connection.fetch(_CLAIM_POISON_CANDIDATES, worker, limit, is_group, self._tasks, forgotten)
+        return await self._opened(rows)
+
+    async def _opened(self, rows: Sequence[Any]) -> list[StoredJob]:
+        """The claimed jobs, without those that cannot be read: another worker may have their key or know their format.
+
+        Their leases expire, and maintenance ends them if no worker can read them.
+        """
+        return (await decoded(rows, lambda row: job_of(row, self._sealing), "a job")).values

@@ -9,7 +9,8 @@ from gateway.contract.kinds import Effect
 from gateway.errors import InternalError, Unavailable, WorkerCrashed
 from gateway.foundation.db.notifications import NOTIFY, WRITTEN
 from gateway.foundation.db.pool import Connection, Database
-from gateway.jobs.leases import LEASE, NOTHING_DONE
+from gateway.foundation.db.rows import readable
+from gateway.jobs.leases import LEASE, NOTHING_DONE, JobOutcome
 from gateway.jobs.model import COLUMNS, job_of
 from gateway.jobs.outcome import classify_outcome, unreadable_outcome
 from gateway.jobs.processes import has_ended
@@ -44,8 +45,11 @@ _WITHOUT_SESSION = """
     WHERE status = 'running' AND worker IS NOT NULL
       AND right(worker, 63) NOT IN (SELECT application_name FROM pg_stat_activity WHERE application_name IS NOT NULL)
 """
-# The process has certainly ended or, if leases may be judged, the lease has expired.
-_LOST = "status = 'running' AND (worker = ANY($1::text[]) OR $2 AND lease_until < now())"
+# The process has certainly ended or, if leases may be judged, the lease has expired. Jobs whose key is forgotten wait.
+_LOST = """
+    status = 'running' AND (worker = ANY($1::text[]) OR $2 AND lease_until < now())
+    AND (key_id <> ALL ($3::text[])) IS NOT FALSE
+"""
 _LOST_TOO_MANY = f"""
     (worker_losses + 1 >= {MAX_LOSSES_AMONG_OTHERS} OR worker_losses + 1 >= {MAX_LOSSES} AND NOT EXISTS (
         SELECT FROM jobs AS other
@@ -109,15 +113,16 @@ class Maintenance:
         self._database = database
         self._sealing = sealing
         self._retention = retention
-        #: seconds after an outage of PostgreSQL during which no job counts as lost
+        #: seconds after an outage of PostgreSQL, or the start of this process, during which no job counts as lost: a
+        #: process that has just started has not seen an outage, such as one that the promotion of a standby ended
         self._timeout = timeout
-        self._rounds_to_skip = 0
+        self._rounds_to_skip = round(timeout / INTERVAL)
         self._reaped_at: datetime | None = None
 
     async def reap(self) -> int:
         """End, requeue or delete the jobs of lost workers; returns the number of jobs now queued.
 
-        Does nothing while another worker reaps.
+        Does nothing while another worker reaps. Raises Unavailable.
         """
         try:
             async with self._database.system() as connection, connection.transaction():
@@ -127,7 +132,8 @@ class Maintenance:
                     return 0
                 due = len(await connection.fetch(_REQUEUE_DUE))
                 ended = [row["worker"] for row in await connection.fetch(_WITHOUT_SESSION) if has_ended(row["worker"])]
-                return due + await self._lost(connection, ended, await self._may_judge_leases(connection))
+                may_judge = await self._may_judge_leases(connection)
+                return due + await self._lost(connection, ended, may_judge, self._sealing.forgotten)
         except Unavailable:
             self._rounds_to_skip = round(self._timeout / INTERVAL)
             raise
@@ -157,22 +163,20 @@ class Maintenance:
 
     async def _end_lost(self, connection: Connection, *lost: Any) -> None:
         for row in await connection.fetch(_NOT_RUN_AGAIN, *lost):
-            result = None
-            try:
-                job = job_of(row, self._sealing)
-            except InternalError as error:
-                outcome = unreadable_outcome(row, error)
-            else:
-                outcome = classify_outcome(job, _LOST_WORKER, job.in_flight_since)
-                if outcome.result is not None:
-                    result = self._sealing.seal_document(job, "result", outcome.result)
-            error_document = outcome.error_text
+            ended = readable(row, self._ended, "a job")
+            outcome, result = (unreadable_outcome(row, ended), None) if isinstance(ended, InternalError) else ended
             await connection.execute(
-                _END, row["id"], outcome.status, result, error_document, outcome.message, self._retention
+                _END, row["id"], outcome.status, result, outcome.error_text, outcome.message, self._retention
             )
             if row["effect"] != Effect.READ:
                 await _announce_write(connection, row["connector_id"])
             log.warning("a job ended with its worker", extra={"job_id": str(row["id"]), "status": outcome.status})
+
+    def _ended(self, row: Any) -> tuple[JobOutcome, str | None]:
+        """How the lost job in the row ends, and its sealed result."""
+        job = job_of(row, self._sealing)
+        outcome = classify_outcome(job, _LOST_WORKER, job.in_flight_since)
+        return outcome, None if outcome.result is None else self._sealing.seal_document(job, "result", outcome.result)
 
     async def heartbeat(self, worker: str) -> None:
         async with self._database.system() as connection:

@@ -206,7 +206,8 @@ def inserted_columns(new: Sequence[NewJob], sealing: JobSealing) -> list[list[An
 def _inserted_row(new: NewJob, sealing: JobSealing) -> tuple[Any, ...]:
     key = sealing.new_key(new.organization_id, new.id) if new.wrapped_key is None else new
     members = {name: getattr(new, name) for name in new.__struct_fields__}
-    members["params"] = sealing.seal_document(key, "params", new.params)
+    # Params may be 1 MiB, which `json.dumps` takes 50 ms to encode, and this 3 ms.
+    members["params"] = sealing.seal(key, "params", msgspec.json.encode(new.params).decode())
     members["selection"] = json.dumps(dict(new.selection))
     members["labels"] = json.dumps(dict(new.labels))
     members["session"] = None if new.session is None else msgspec.json.encode(new.session).decode()
@@ -299,9 +300,12 @@ class EndedJobs:
     @property
     def shown(self) -> tuple[str, ...]:
         """Both numbers for people."""
-        return tuple(
-            f"{MAX_COUNTED} or more" if each == MAX_COUNTED else str(each) for each in (self.failed, self.unknown)
-        )
+        return counted(self.failed), counted(self.unknown)
+
+
+def counted(count: int) -> str:
+    """A number of jobs, of which at most `MAX_COUNTED` were counted, for people."""
+    return f"{MAX_COUNTED} or more" if count == MAX_COUNTED else str(count)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,12 +62,12 @@ def classify_outcome(
 
 
 def unreadable_outcome(row: Mapping[str, Any], error: GatewayError) -> JobOutcome:
-    """How a job ends whose params or state cannot be decrypted; `row` has its columns as they are stored."""
-    document, effect = errors.document(error), Effect(row["effect"])
-    if effect is Effect.READ or (row["in_flight_since"] is None and row["state"] == "{}"):
+    """How a job ends that cannot be read; `row` has its columns as they are stored, whose values may be wrong."""
+    document, effect = errors.document(error), row["effect"]
+    if effect == Effect.READ or (row["in_flight_since"] is None and row["state"] == "{}"):
         return JobOutcome(status=JobStatus.FAILED, error=document, message=error.detail)
     known = {"request_id": row["request_id"], "request_sent": MAYBE, "find_by": row["find_by"]}
-    facts = {"outcome": "unknown", "known": known, "safe_to_retry": effect is Effect.IDEMPOTENT}
+    facts = {"outcome": "unknown", "known": known, "safe_to_retry": effect == Effect.IDEMPOTENT}
     return JobOutcome(status=JobStatus.UNKNOWN, error={**document, "code": UNKNOWN, **facts}, message=error.detail)
 
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from gateway.errors import JobCanceled
+import msgspec
+
+from gateway.errors import InternalError, JobCanceled
 from gateway.foundation.db.pool import Connection, Database
 from gateway.jobs.leases import NOTHING_DONE
 from gateway.jobs.model import COLUMNS, job_of
@@ -70,12 +72,13 @@ _EMPTY = """
     SET result = NULL, params = '{}', selection = '{}', state = '{}', labels = '{}', find_by = NULL, target = NULL,
         token_hash = NULL, approval = NULL,
         message = 'its connector was deleted',
-        error = CASE WHEN error IS NOT NULL THEN jsonb_strip_nulls(jsonb_build_object(
-            'code', error::jsonb -> 'code', 'detail', 'the connector of this job was deleted',
-            'outcome', error::jsonb -> 'outcome', 'known', error::jsonb -> 'known',
-            'safe_to_retry', error::jsonb -> 'safe_to_retry'))::text END
+        error = (SELECT text FROM unnest($2::uuid[], $3::text[]) AS emptied (id, text) WHERE emptied.id = jobs.id)
     WHERE organization_id = $1 AND id = ANY ($2)
 """
+# Read here: a cast of a malformed text would fail the statement, and with it the deletion.
+_ERRORS = "SELECT id, error FROM jobs WHERE organization_id = $1 AND id = ANY ($2) AND error IS NOT NULL FOR UPDATE"
+#: members of an error that say what was done; the others may have what the application or the caller sent
+_STAYING = ("code", "outcome", "known", "safe_to_retry")
 _DELETE_PARTS = "DELETE FROM job_results WHERE organization_id = $1 AND job_id = ANY ($2)"
 _DELETE_INPUTS = "DELETE FROM batch_inputs WHERE organization_id = $1 AND job_id = ANY ($2)"
 _DELETE_EVENTS = "DELETE FROM job_events WHERE organization_id = $1 AND job_id = ANY ($2)"
@@ -135,5 +138,19 @@ class JobRemoval:
     async def empty(self, organization_id: UUID, job_ids: Sequence[UUID]) -> None:
         """Delete params, results, events and idempotency keys of these jobs."""
         async with self._database.tenant(organization_id) as connection, connection.transaction():
-            for statement in (_EMPTY, _DELETE_PARTS, _DELETE_INPUTS, _DELETE_EVENTS, _DELETE_APPROVALS, _DELETE_KEYS):
+            rows = await connection.fetch(_ERRORS, organization_id, job_ids)
+            errors = {row["id"]: _emptied(row["error"]) for row in rows}
+            await connection.execute(_EMPTY, organization_id, job_ids, [errors.get(job_id) for job_id in job_ids])
+            for statement in (_DELETE_PARTS, _DELETE_INPUTS, _DELETE_EVENTS, _DELETE_APPROVALS, _DELETE_KEYS):
                 await connection.execute(statement, organization_id, job_ids)
+
+
+def _emptied(error: str) -> str:
+    """The error with what is known of the job, without what the application or the caller sent."""
+    try:
+        members = msgspec.json.decode(error, type=dict[str, Any])
+    except msgspec.DecodeError:
+        members = {}
+    kept = {name: members[name] for name in _STAYING if members.get(name) is not None}
+    emptied = {"code": InternalError.code, **kept, "detail": "the connector of this job was deleted"}
+    return msgspec.json.encode(emptied).decode()

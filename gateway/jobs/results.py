@@ -28,7 +28,8 @@ _NO_PATHS: Mapping[int, Sequence[str]] = MappingProxyType({})
 
 def head_of(answer: OperationResult) -> dict[str, Any]:
     """The members of an answer that the job's row stores; the records of a list are stored in another table."""
-    return {**_head_of(answer), **({"redacted": [*answer.redacted]} if answer.redacted else {})}
+    redacted = {"redacted": [*answer.redacted]} if answer.redacted else {}
+    return {**_head_of(answer), **redacted, **({} if answer.warning is None else {"warning": answer.warning})}
 
 
 def _head_of(answer: OperationResult) -> dict[str, Any]:
@@ -54,6 +55,7 @@ def answer_of(head: Mapping[str, Any], result: msgspec.Raw) -> OperationResult:
         next=head.get("next"),
         incomplete=head.get("incomplete"),
         redacted=head.get("redacted", ()),
+        warning=head.get("warning"),
     )
 
 

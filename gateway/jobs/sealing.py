@@ -70,6 +70,15 @@ class JobSealing:
         self._is_on = is_on
         self._ciphers: OrderedDict[bytes, AESGCM] = OrderedDict()
 
+    @property
+    def forgotten(self) -> list[str]:
+        """The ids of the keys that the vault has forgotten: jobs that they wrap wait."""
+        return self._vault.forgotten
+
+    def require_newest(self) -> None:
+        """Raise Unavailable while the vault has forgotten the newest key: no job runs, because runs seal."""
+        self._vault.require_newest()
+
     def new_key(self, organization_id: UUID, job_id: UUID) -> JobKey:
         """A data key for a new job."""
         if not self._is_on:

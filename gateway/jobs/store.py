@@ -2,22 +2,32 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from gateway.access.audit.activity import Cause
 from gateway.access.audit.log import INSERT_ENTRIES, Entry
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
-from gateway.errors import GatewayError, IdempotencyMismatch, NotFound, ResultExpired, Unavailable, with_unknown_outcome
+from gateway.errors import (
+    GatewayError,
+    IdempotencyMismatch,
+    InternalError,
+    NotFound,
+    ResultExpired,
+    Unavailable,
+    with_unknown_outcome,
+)
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.aio.retries import retry_until_available
 from gateway.foundation.aio.turns import mapped
 from gateway.foundation.db.batch_writer import rows_of
 from gateway.foundation.db.page_bytes import page_of_rows
 from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.db.rows import readable, require_readable
 from gateway.foundation.db.where import OWNED, Where
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
 from gateway.jobs.model import (
@@ -41,7 +51,7 @@ from gateway.jobs.model import (
     summary_of,
 )
 from gateway.jobs.sealing import JobSealing, part_field
-from gateway.jobs.settlements import settling
+from gateway.jobs.settlements import code_in, settling
 from gateway.jobs.tasks import TASKS, sql_names
 
 # If it is repeated after a lost commit response, existing rows are left unchanged.
@@ -88,6 +98,18 @@ _WIDE = ("labels", "message", "error")
 # The newest jobs of each status, from an index in their order, then the newest of those. The statuses are literals, so
 # that PostgreSQL's planner knows which are rare.
 _NEWEST_OF_ALL = "SELECT * FROM ({each}) AS jobs ORDER BY created_at DESC, id DESC LIMIT {limit}"
+# At most so many jobs of a status: an organization may have any number of them.
+_COUNTED = """
+    SELECT '{status}' AS status, count(*) AS count
+    FROM (SELECT FROM jobs WHERE {conditions} AND status = '{status}' LIMIT {limit}) AS counted
+"""
+_CAUSES = """
+    SELECT COALESCE({code}, status) AS code, connector_id, count(*) AS count, max(created_at) AS last_at
+    FROM ({failed}) AS failed GROUP BY 1, 2 ORDER BY count DESC, last_at DESC LIMIT {limit}
+"""
+_FAILED_AS = """
+    (SELECT error, status, connector_id, created_at FROM jobs WHERE {conditions} AND status = '{status}' LIMIT {limit})
+"""
 # Of at most $4 jobs of a status: an organization may have any number of them.
 _ENDED_AS = """
     (SELECT status FROM jobs
@@ -200,7 +222,7 @@ class JobStore:
         self._retention = retention
         self._sealing = sealing
         self._timeout = timeout
-        self._accepting: Batcher[NewJob, StoredJob] = Batcher(self._accept_all)
+        self._accepting: Batcher[NewJob, StoredJob | InternalError] = Batcher(self._accept_all)
 
     async def accept(
         self,
@@ -251,14 +273,14 @@ class JobStore:
         """
         deadline = asyncio.get_running_loop().time() + self._timeout
         try:
-            return await self._accepting(new)
+            return require_readable(await self._accepting(new))
         except Unavailable as unavailable:
             if not unavailable.was_sent:
                 raise
             lost = unavailable
         try:
             async with asyncio.timeout_at(deadline):
-                return await retry_until_available(lambda: self._accepting(new))
+                return require_readable(await retry_until_available(lambda: self._accepting(new)))
         except (Unavailable, TimeoutError):
             raise _perhaps_accepted(new, lost) from lost
 
@@ -273,19 +295,27 @@ class JobStore:
         job_id = await connection.fetchval(_RESERVE_KEY, *_owner(new, key), key.fingerprint, new.id, key.seconds)
         return job_id is not None
 
-    async def _accept_all(self, new: Sequence[NewJob]) -> Sequence[StoredJob]:
+    async def _accept_all(self, new: Sequence[NewJob]) -> Sequence[StoredJob | InternalError]:
         async with self._database.system() as connection:
             return await self.accept_all_within(connection, new)
 
-    async def accept_all_within(self, connection: Connection, new: Sequence[NewJob]) -> Sequence[StoredJob]:
-        """Accept jobs within the caller's transaction; a job that exists already is left unchanged."""
+    async def accept_all_within(
+        self, connection: Connection, new: Sequence[NewJob]
+    ) -> Sequence[StoredJob | InternalError]:
+        """Accept jobs within the caller's transaction; a job that exists already is left unchanged.
+
+        The result of one that exists and cannot be read is an error.
+        """
         if not new:
             return []
         rows = {row["id"]: row for row in await connection.fetch(_INSERT, *inserted_columns(new, self._sealing))}
         missing = [each.id for each in new if each.id not in rows]
         before = await connection.fetch(_ACCEPTED, missing) if missing else []
-        accepted = {row["id"]: job_of(row, self._sealing) for row in before}
+        accepted = {row["id"]: self._readable(row) for row in before}
         return [accepted_job(rows[each.id], each) if each.id in rows else accepted[each.id] for each in new]
+
+    def _readable(self, row: Any) -> StoredJob | InternalError:
+        return readable(row, lambda row: job_of(row, self._sealing), "a job")
 
     async def get(self, organization_id: UUID, job_id: UUID) -> JobSummary:
         """The job; raises NotFound, also for a job of another organization."""
@@ -299,22 +329,36 @@ class JobStore:
         self, organization_id: UUID, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
     ) -> FoundJobs:
         """Jobs that match, newest first, as many as a page has."""
-        where = Where()
-        where.add("organization_id = {} AND NOT is_inline", organization_id)
-        where.require(OWNED, filter_.person_id)
-        where.add("session_id = {}", filter_.session_id)
-        where.add("connector_id = {}", filter_.connector_id)
-        where.add("workspace_name = {}", filter_.workspace_name)
-        where.add("workspace_name = ANY ({}::text[])", filter_.workspaces)
-        where.add("entity = {}", filter_.entity)
-        where.add("created_at >= {}", filter_.created_after)
-        where.add("created_at < {}", filter_.created_before)
+        where = _matching(organization_id, filter_)
         where.add("(created_at, id) < ({}, {})", *(before or (None, None)))
         find = _newest(where.text, filter_.statuses, where.argument(limit + 1))
         (rows, has_more), as_of = await self._database.read(
             organization_id, lambda connection: page_of_rows(connection, find, where.arguments, _WIDE, limit)
         )
         return FoundJobs(await mapped(summary_of, rows), has_more, as_of)
+
+    async def counts(self, organization_id: UUID, filter_: JobFilter, limit: int) -> Mapping[JobStatus, int]:
+        """The number of jobs of each status that match but for their status; at most `limit` of each are counted."""
+        where = _matching(organization_id, filter_)
+        conditions, most = where.text, where.argument(limit)
+        each = (_COUNTED.format(status=status, conditions=conditions, limit=most) for status in JobStatus)
+        counted = " UNION ALL ".join(each)
+        rows, _ = await self._database.read(
+            organization_id, lambda connection: connection.fetch(counted, *where.arguments)
+        )
+        return {JobStatus(row["status"]): row["count"] for row in rows}
+
+    async def causes(self, organization_id: UUID, filter_: JobFilter, read: int, limit: int) -> Sequence[Cause]:
+        """Why the matching jobs failed or are unknown, the most frequent cause first; at most `read` of each."""
+        where = _matching(organization_id, filter_)
+        conditions, most = where.text, where.argument(read)
+        failed = " UNION ALL ".join(
+            _FAILED_AS.format(status=status, conditions=conditions, limit=most)
+            for status in (JobStatus.FAILED, JobStatus.UNKNOWN)
+        )
+        find = _CAUSES.format(code=code_in("error"), failed=failed, limit=where.argument(limit))
+        async with self._database.tenant(organization_id) as connection:
+            return [Cause(**row) for row in await connection.fetch(find, *where.arguments)]
 
     async def ended(
         self, organization_id: UUID, workspaces: Collection[str] | None, since: datetime, limit: int
@@ -332,12 +376,12 @@ class JobStore:
         return None if row is None else summary_of(row)
 
     async def get_stored(self, organization_id: UUID, job_id: UUID) -> StoredJob:
-        """The job with its params and state; raises NotFound."""
+        """The job with its params and state; raises NotFound, and InternalError for a row that cannot be read."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_GET_STORED, organization_id, job_id)
         if row is None:
             raise NotFound("there is no such job")
-        return job_of(row, self._sealing)
+        return require_readable(self._readable(row))
 
     async def queued(self, organization_id: UUID, connector_id: UUID, task: str, limit: int) -> Sequence[StoredJob]:
         """Queued jobs of a connector and a task, oldest first."""
@@ -387,6 +431,21 @@ class JobStore:
         async with self._database.system() as connection:
             row = await connection.fetchrow(_FOLLOWED_BY, job_id, token_hash, seconds)
         return None if row is None else (row["client_id"], row["organization_id"])
+
+
+def _matching(organization_id: UUID, filter_: JobFilter) -> Where:
+    """The conditions of a filter but for the status."""
+    where = Where()
+    where.add("organization_id = {} AND NOT is_inline", organization_id)
+    where.require(OWNED, filter_.person_id)
+    where.add("session_id = {}", filter_.session_id)
+    where.add("connector_id = {}", filter_.connector_id)
+    where.add("workspace_name = {}", filter_.workspace_name)
+    where.add("workspace_name = ANY ({}::text[])", filter_.workspaces)
+    where.add("entity = {}", filter_.entity)
+    where.add("created_at >= {}", filter_.created_after)
+    where.add("created_at < {}", filter_.created_before)
+    return where
 
 
 def _newest(conditions: str, statuses: Sequence[str] | None, limit: str) -> str:

@@ -131,6 +131,10 @@ class AuthMethod(Deprecation):
         return tuple(name for name, field in self.credentials.items() if field.required)
 
 
+#: client authentication: RFC 6749 §2.3.1, none, or a JWT that the gateway signs (RFC 7523 §2.2)
+ClientAuthentication = Literal["basic", "body", "none", "private_key_jwt"]
+
+
 class OAuthEndpoints(Model):
     """The kind's OAuth 2.0 authorization server (RFC 6749), as far as it differs from the RFC's defaults."""
 
@@ -148,13 +152,17 @@ class OAuthEndpoints(Model):
     registration_url: str | None = None
     #: whether the URL of an app's metadata document may be its id, which needs no registration
     reads_client_documents: bool = False
+    #: how such an app authenticates: not at all, or by a JWT that the gateway signs (RFC 7523 §2.2)
+    client_document_authentication: Literal["none", "private_key_jwt"] = "none"
     #: the resource that authorization and token requests name (RFC 8707)
     resource: str | None = None
     #: how the revocation is sent: the form of RFC 7009, or only the token as a bearer token
     revocation_style: Literal["rfc7009", "bearer"] = "rfc7009"
     revocation_method: Literal["POST", "DELETE"] = "POST"
-    #: client authentication at the token endpoint
-    client_authentication: Literal["basic", "body", "none"] = "body"
+    #: client authentication at the token endpoint; only apps that the gateway registers can sign
+    client_authentication: ClientAuthentication = "body"
+    #: client authentication that the revocation endpoint supports; that of the token endpoint by default
+    revocation_authentication: tuple[Literal["basic", "body", "none"], ...] = ()
     #: encoding of the token request
     encoding: Literal["form", "json"] = "form"
     scopes: tuple[str, ...] = ()

@@ -136,6 +136,13 @@ class Operation:
         return jsonschema_rs.Draft202012Validator(self.schema, validate_formats=True)
 
     @cached_property
+    def output_validator(self) -> jsonschema_rs.Draft202012Validator:
+        """Checks the structured content of a tool's results; nothing is fetched for it."""
+        definitions = {"$defs": self.spec.definitions} if self.spec.definitions else {}
+        schema = {**(self.action.output_schema or {}), **definitions}
+        return jsonschema_rs.Draft202012Validator(schema, validate_formats=False, offline=True)
+
+    @cached_property
     def defaults(self) -> dict[str, Any]:
         return {name: schema["default"] for name, schema in self.action.params.items() if "default" in schema}
 

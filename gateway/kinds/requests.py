@@ -158,6 +158,8 @@ class RequestSpec(Model):
     graphql: str | None = None
     #: the tool of an MCP server that the request calls; the params of the body are its arguments
     tool: str | None = Field(None, min_length=1, max_length=128)
+    #: the JSON Schema of the structured content of the tool's results, which are checked against it
+    output_schema: JsonSchema | None = None
     #: of a further request of such a tool: what it asks of the task
     task: TaskMethod | None = None
     #: the path of the list of records, if the response has one

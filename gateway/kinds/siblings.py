@@ -37,6 +37,7 @@ class ActionChange(TypedDict, total=False):
     request_body: str | None
     task: TaskMethod | None
     tool: str | None
+    output_schema: JsonSchema | None
     params: dict[str, JsonSchema]
     required: tuple[str, ...]
     effect: Effect
@@ -108,6 +109,7 @@ def follow_up_of(action: Action, spec: ConnectorSpec, how: FollowUp) -> Action:
         write_if=None,
         graphql=None,
         tool=None,
+        output_schema=None,
         rule=None,
         alternatives=(),
         record=() if records is None else None,
@@ -151,7 +153,7 @@ def resolved(schema: Mapping[str, Any], spec: ConnectorSpec) -> Mapping[str, Any
 
 def _whole(action: Action) -> Action:
     """The action if the whole response is its record."""
-    return changed(action, record=(), records=None, columns=None, paging=None)
+    return changed(action, record=(), records=None, columns=None, paging=None, output_schema=None)
 
 
 def _request(how: FollowUp) -> _Request:

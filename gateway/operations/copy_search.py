@@ -18,7 +18,7 @@ from gateway.foundation.db.pool import Database
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.accounting import recorded
 from gateway.operations.call import Done, OperationCall
-from gateway.operations.permission import Permission, require_visible
+from gateway.operations.permission import Acting, Permission, require_visible
 from gateway.operations.searches import PARAMS, prepared_search
 from gateway.operations.spending import Spending
 from gateway.upstream.field_selection import selected_records
@@ -53,7 +53,7 @@ class CopySearch:
             entry.kind, entry.effect = resolved.record.kind, Effect.READ
             redact = await self._permit(caller, resolved, call, query)
             taken = await self._spending.take_search(caller, resolved.record, call.entity)
-            page = await self._found(resolved, call, query)
+            page = await self._found(caller.person_id, resolved, call, query)
             await taken.returned_records(len(page.data))
         records = await selected_records(page.data, call.selection.redacting(redact))
         result = msgspec.json.encode({"data": records, "meta": _meta(page)})
@@ -75,23 +75,24 @@ class CopySearch:
         self, caller: Caller, resolved: ResolvedConnector, call: OperationCall, query: Query
     ) -> Sequence[str]:
         """The paths that are redacted; raises DeniedByPolicy, also for a search that uses or selects one of them."""
-        decision = await self._permission.require_search(
-            caller, resolved.record, call.entity, call.surface, query.paths
-        )
+        decision = await self._permission.require_search(caller, resolved.record, call.entity, call.surface, query.used)
         selected = [".".join(path) for path in query.fields or ()]
         require_visible(decision, (*(call.selection.select_fields or ()), *selected))
         return decision.redact
 
-    async def page(self, organization_id: UUID, call: OperationCall) -> SearchPage:
+    async def page(self, acting: Acting, call: OperationCall) -> SearchPage:
         """The page of the call's params; raises UnknownAction and InvalidQuery."""
-        resolved = await self._connectors.get(organization_id, call.connector_id)
+        resolved = await self._connectors.get(acting.organization_id, call.connector_id)
         _, query = _prepared(resolved, call)
-        return await self._found(resolved, call, query)
+        return await self._found(acting.client_id, resolved, call, query)
 
-    async def _found(self, resolved: ResolvedConnector, call: OperationCall, query: Query) -> SearchPage:
+    async def _found(
+        self, person: UUID | None, resolved: ResolvedConnector, call: OperationCall, query: Query
+    ) -> SearchPage:
         page, _ = await self._database.read(
             resolved.record.organization_id,
             lambda connection: self._context_store.search(connection, resolved.record.id, call.entity, query, PARAMS),
+            person=person,
         )
         return page
 

@@ -79,6 +79,8 @@ class Deletion:
     authorizers: OAuthAuthorizers
     wakeup: Wakeup
     request_log: RequestLog
+    #: forgets what this process has cached of a connector, or of all for `*`: it is hidden before the notification
+    forget: Callable[[str], None]
     #: seconds for which running jobs of a deleted connector may finish
     timeout: float = _TIMEOUT
 
@@ -109,6 +111,7 @@ class Deletion:
         async with self.database.tenant(organization_id) as connection, connection.transaction():
             await self.connectors.mark_deleted(connection, organization_id, connector_id, new.id)
             job = await self.jobs.accept_within(connection, new)
+        self.forget(str(connector_id))
         await self.wakeup.notify(job.id, job.attempt)
         return job
 
@@ -140,6 +143,7 @@ class Deletion:
                 request_id=request_id,
             )
             job = await self.jobs.accept_within(connection, new)
+        self.forget("*")
         await self.wakeup.notify(job.id, job.attempt)
         return job
 
@@ -167,6 +171,7 @@ class Deletion:
             await self.directory.delete_within(connection, person_id)
             await self.connectors.mark_owned_deleted(connection, caller.organization_id, person_id, new.id)
             job = await self.jobs.accept_within(connection, new)
+        self.forget("*")
         await self.wakeup.notify(job.id, job.attempt)
         return job
 
@@ -225,7 +230,7 @@ class Deletion:
             await self.authorizers.revoke(await self.connectors.get_deleted(organization_id, connector_id))
 
     async def _remove_records(self, organization_id: UUID, connector_id: UUID) -> None:
-        async with self.database.tenant(organization_id) as connection:
+        async with self.database.all_copies(organization_id) as connection:
             await records.remove(connection, connector_id)
 
     async def _empty_jobs(self, organization_id: UUID, connector_id: UUID) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import msgspec
 from msgspec.structs import replace
@@ -66,10 +66,10 @@ class PreparedExecution(msgspec.Struct, frozen=True, kw_only=True):
     def cache_key(self) -> Key:
         return key_of(self.resolved.record.id, self.engine_call)
 
-    def new_job(self, *, is_inline: bool = False) -> NewJob:
+    def new_job(self, id_: UUID | None = None, *, is_inline: bool = False) -> NewJob:
         record, operation = self.resolved.record, self.engine_call.operation
         return NewJob(
-            id=uuid4(),
+            id=id_ or uuid4(),
             organization_id=record.organization_id,
             client_id=self.caller.client.id,
             session=self.caller.session,
@@ -193,6 +193,7 @@ class Execution:
             resolved, engine_call = prepared.resolved, prepared.engine_call
             with Accounted(resolved=resolved, operation=engine_call.operation):
                 await self._spending.take(caller, resolved.record, engine_call)
+                self._audit.begin_read(entry)
                 async with resolved.connector.open_file(engine_call, range_request) as file:
                     yield file
 
@@ -276,6 +277,7 @@ class Execution:
         started = time.monotonic()
         if prepared.engine_call.effect is not Effect.READ:
             return Done(answer=await self._run(prepared), took_ms=_milliseconds(started))
+        self._audit.begin_read(prepared.entry)
         reading = await start_and_wait(lambda: self._run(prepared), self._inline_budget)
         if reading.done():
             return Done(answer=reading.result(), took_ms=_milliseconds(started))
@@ -296,11 +298,14 @@ class Execution:
         return await selected(answer, prepared.call.selection)
 
     async def _promoted(self, prepared: PreparedExecution, reading: "asyncio.Future[OperationResult]") -> Accepted:
+        new = prepared.new_job(self._audit.promote_read(prepared.entry))
         try:
-            accepted = await self._jobs.accept(prepared.new_job(), claimed_by=self._runner.worker, needs_connector=True)
+            accepted = await self._jobs.accept(new, claimed_by=self._runner.worker, needs_connector=True)
         except NotFound:
+            prepared.entry.entry_kind = "event"  # there is no job
             reading.cancel()
             raise
+        self._audit.forget_read(prepared.entry)
         self._runner.adopt(accepted.job, reading)
         return Accepted(accepted.job)
 
@@ -334,6 +339,8 @@ class Execution:
             entry.withdraw()
             return await self._answered(prepared, accepted)
         entry.is_stored = intent is not None  # the statement that ends the job stores the settlement
+        if not entry.is_stored:
+            self._audit.begin_read(entry)
         started = time.monotonic()
         try:
             answer = await self._runner.run(accepted.job, self._runs.run_inline)

@@ -16,7 +16,7 @@ import msgspec
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
 from gateway.contract.members import moment
-from gateway.errors import Conflict, FieldError, InvalidParams
+from gateway.errors import Conflict, FieldError, InternalError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.proof import Signer
@@ -217,13 +217,18 @@ class OrganizationDeletion:
         for row in ended:
             await self._rows(row["id"], row["job_id"], row["client_id"], row["created_at"])
         async with self.database.system() as connection, connection.transaction():
-            accepted = [await self._again(connection, row) for row in await connection.fetch(_STRANDED)]
+            rows = await connection.fetch(_STRANDED)
+            accepted = [job for row in rows if (job := await self._again(connection, row)) is not None]
         for job in accepted:
             await self.wakeup.notify(job.id, job.attempt)
         return len(accepted)
 
-    async def _again(self, connection: Connection, row: Any) -> StoredJob:
-        ended = await self.jobs.get_stored(row["id"], row["deletion_job"])
+    async def _again(self, connection: Connection, row: Any) -> StoredJob | None:
+        """The new job; None if the one that ended early cannot be read, so that other deletions go on."""
+        try:
+            ended = await self.jobs.get_stored(row["id"], row["deletion_job"])
+        except InternalError:
+            return None
         new = NewJob(
             id=uuid4(),
             organization_id=row["id"],

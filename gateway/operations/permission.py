@@ -11,7 +11,8 @@ from gateway.access.policy.model import Decision, PolicyCall, Target, Verdict
 from gateway.access.policy.paths import covers, first_redacted, first_telling
 from gateway.access.policy.point import PolicyPoint, about
 from gateway.connectors.model import ConnectorRecord
-from gateway.contract.kinds import Effect
+from gateway.context_store.fields import Field
+from gateway.contract.kinds import Effect, PagingStyle
 from gateway.contract.policies import Surface
 from gateway.errors import DeniedByPolicy, InsufficientScope
 from gateway.kinds.actions import SEARCH_ACTION
@@ -97,7 +98,8 @@ class Permission:
 
         `may_wait`: whether the caller can wait until a person approves the call; `is_counted`: whether what the client
         has called includes the call already; `is_approved`: whether people have approved it. A read is denied whose
-        params name a member that is redacted, because its answer could tell the value.
+        params name a member that is redacted, because its answer could tell the value; if all members are redacted, a
+        read with any param that could be a filter.
         """
         operation = call.operation
         _require_in_session(acting, record, operation.entity_id, operation.action_id, call.effect)
@@ -120,7 +122,7 @@ class Permission:
         )
         note_policies(decision.policies)
         if decision.redact and call.effect is Effect.READ:
-            telling = first_telling(decision.redact, call.params)
+            telling = first_telling(decision.redact, call.params, _placing(call))
             if telling is not None:
                 raise _tells_of_redacted(f"the param {telling} names a member", decision)
         return decision
@@ -131,13 +133,14 @@ class Permission:
         record: ConnectorRecord,
         entity: str,
         surface: Surface,
-        used: Iterable[Sequence[str]] = (),
+        used: Iterable[Field] = (),
         *,
         is_counted: bool = False,
     ) -> Decision:
         """The decision of a search of the copy, or of reading a record of it.
 
-        `used` are the paths by which the search filters and sorts; it is denied if one of them is redacted.
+        `used` are the fields by which the search filters and sorts. It is denied if one of them is redacted, or may
+        have a redacted member; a scalar field has none, because a value of another type counts as missing.
         """
         _require_in_session(acting, record, entity, SEARCH_ACTION, Effect.READ)
         decision = await self.point.require(
@@ -155,7 +158,9 @@ class Permission:
         )
         note_policies(decision.policies)
         if decision.redact:
-            telling = next((".".join(path) for path in used if covers(decision.redact, path)), None)
+            telling = next(
+                (each.name for each in used if covers(decision.redact, each.path, is_scalar=each.is_scalar)), None
+            )
             if telling is not None:
                 raise _tells_of_redacted(f"the search uses {telling}", decision)
         return decision
@@ -176,7 +181,7 @@ class Permission:
         """The decision of an operation or a search by its name, with params that were validated before."""
         if action == SEARCH_ACTION:
             _, query = prepared_search(kind, entity, params)
-            return await self.require_search(acting, record, entity, surface, query.paths, is_counted=is_counted)
+            return await self.require_search(acting, record, entity, surface, query.used, is_counted=is_counted)
         call = PreparedCall.of(kind.operation(entity, action), params)
         return await self.require_call(
             acting, record, call, surface, may_wait=may_wait, is_counted=is_counted, is_approved=is_approved
@@ -220,6 +225,17 @@ def _require_in_session(acting: Acting, record: ConnectorRecord, entity: str, ac
 
 def _acting_client(acting: Acting) -> UUID | None:
     return None if acting.session is None else acting.session.client_id
+
+
+def _placing(call: PreparedCall) -> set[str]:
+    """The params that choose the record or the page, or were not chosen: those of the path, of paging, and defaults."""
+    operation, paging = call.operation, call.variant.paging
+    defaults = {name for name, value in operation.defaults.items() if call.params.get(name) == value}
+    if paging is None:
+        return {*operation.path_params, *defaults}
+    # `last_id` compares a member of the records, as a filter does.
+    page = None if paging.style is PagingStyle.LAST_ID else paging.param
+    return {*operation.path_params, *defaults, *filter(None, (page, paging.size))}
 
 
 def require_visible(decision: Decision, paths: Iterable[str]) -> None:

@@ -1,7 +1,7 @@
 """Tries policies: what they decide of given cases, and what they would have decided of earlier calls."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -48,6 +48,8 @@ from gateway.operations.permission import target_of
 from gateway.upstream.prepared import prepare
 from gateway.upstream.responses import OperationResult
 
+#: maximum decisions that a replay keeps
+_MAX_KEPT = 100_000
 #: the connector of a case that names none
 _NO_CONNECTOR = UUID(int=0)
 
@@ -235,11 +237,13 @@ class _Effect:
         self._totals: dict[str, int] = defaultdict(int)
         self._by_client: dict[UUID, dict[str, int]] = defaultdict(lambda: defaultdict(int))
         self._names: dict[UUID, str | None] = {}
+        #: decisions of calls that were counted before: each period has most of them again
+        self._kept: dict[Hashable, str | None] = {}
 
     async def of(self, calls: Sequence[RecentCalls]) -> "_Effect":
         """Count the decisions of these calls too."""
         is_large = self._decided is not None and not self._decided.is_small
-        verdicts = await mapped(self._verdict, calls, lambda each: is_large)
+        verdicts = await mapped(self._verdict, calls, lambda each: is_large and _key(each) not in self._kept)
         for each, verdict in zip(calls, verdicts, strict=True):
             if verdict is None:
                 continue
@@ -250,7 +254,14 @@ class _Effect:
         return self
 
     def _verdict(self, each: RecentCalls) -> str | None:
-        return "allowed" if self._decided is None else _verdict(self._catalog, self._records, self._decided, each)
+        if self._decided is None:
+            return "allowed"
+        key = _key(each)
+        if key not in self._kept:
+            if len(self._kept) >= _MAX_KEPT:
+                self._kept.clear()
+            self._kept[key] = _verdict(self._catalog, self._records, self._decided, each)
+        return self._kept[key]
 
     @property
     def view(self) -> PolicyEffectView:
@@ -271,6 +282,11 @@ class _Effect:
             undecided=self._totals["undecided"],
             by_client=clients,
         )
+
+
+def _key(each: RecentCalls) -> Hashable:
+    groups = None if each.groups is None else tuple(each.groups)
+    return each.actor, each.connector_id, each.kind, each.what, groups
 
 
 def _periods(since: datetime, until: datetime) -> list[datetime]:

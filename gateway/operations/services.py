@@ -131,6 +131,7 @@ async def open_operations(
         authorizers=connectors.oauth.authorizers,
         wakeup=jobs.wakeup,
         request_log=logs.requests,
+        forget=resolver.on_notify,
     )
     schedule_store = ScheduleStore(database, vault)
     try:

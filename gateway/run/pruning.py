@@ -9,7 +9,7 @@ from gateway.access.audit.usage import PRUNE as PRUNE_USAGE
 from gateway.access.identity.console_sessions import prune_console_sessions
 from gateway.access.oauth_server.store import prune_grants
 from gateway.access.policy.history import PRUNE_HISTORY
-from gateway.access.request_log.log import prune_request_log
+from gateway.access.request_log.pruning import prune_request_log
 from gateway.access.sign_in.issuer_store import prune_used_assertions
 from gateway.access.sign_in.store import prune_provider_sign_ins
 from gateway.connectors.consent.store import PRUNE as PRUNE_CONSENTS

@@ -1,17 +1,17 @@
 """All tables with sealed values, for key rotation and for the health check of the keys."""
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from gateway.connectors.consent import apps, registrations, store
-from gateway.connectors.key_rotation.rotation import Rotation, SealedTable
+from gateway.connectors.key_rotation.rotation import Rotation, SealedTable, census
 from gateway.connectors.model import binding
 from gateway.context_store.notices import store as inbound_webhooks
 from gateway.events import store as webhooks
 from gateway.foundation.db.pool import Database
-from gateway.foundation.vault.key_list import Keys
-from gateway.foundation.vault.vault import Vault
+from gateway.foundation.vault.vault import KeyList, Vault
 from gateway.jobs import sealing
 from gateway.operations.approvals import notice_store as approval_notices
 from gateway.operations.schedules import model as schedules
@@ -39,9 +39,17 @@ SEALED_TABLES = (
 
 
 @asynccontextmanager
-async def open_rotation(settings: Settings, keys: Keys) -> AsyncIterator[Rotation]:
+async def open_rotation(settings: Settings, keys: KeyList) -> AsyncIterator[Rotation]:
     """The rotation of all sealed values to the newest key."""
-    async with Database.open(
-        settings.database_url, size=2, command_timeout=30, has_pooler=settings.has_pooler
-    ) as database:
+    async with _database(settings) as database:
         yield Rotation(database, Vault(keys), SEALED_TABLES)
+
+
+async def count_by_key(settings: Settings) -> Counter[str]:
+    """Key id → the number of sealed values that it wraps."""
+    async with _database(settings) as database:
+        return await census(database, SEALED_TABLES)
+
+
+def _database(settings: Settings) -> AbstractAsyncContextManager[Database]:
+    return Database.open(settings.database_url, size=2, command_timeout=30, has_pooler=settings.has_pooler)

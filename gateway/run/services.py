@@ -23,10 +23,12 @@ from gateway.access.services import (
     policies_of,
 )
 from gateway.connectors.model import ConnectorRecord
+from gateway.connectors.secret_values import require_one_vault
 from gateway.connectors.services import ConnectorServices, open_connectors
 from gateway.context_store.records import documents
 from gateway.context_store.services import CopyServices, copy_of
 from gateway.context_store.sync.schedule import Intervals
+from gateway.contract.oauth import SIGNED_CLIENT_DOCUMENT
 from gateway.errors import Unavailable
 from gateway.events.deliverer import RecordsOfDeliveries
 from gateway.events.services import EventServices, open_events
@@ -37,17 +39,20 @@ from gateway.foundation.db.pool import Database
 from gateway.foundation.db.replica import Replica
 from gateway.foundation.telemetry.loop_lag import LoopLag
 from gateway.foundation.telemetry.metrics import LOOP_LAG
-from gateway.foundation.vault.vault import KeyList, Vault, read_keys
+from gateway.foundation.vault.held_keys import open_keys
+from gateway.foundation.vault.vault import KeyList, Vault, derived_key, read_keys
 from gateway.jobs.processes import process_name
 from gateway.jobs.services import JobServices, open_jobs
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.loading import serving_catalog
 from gateway.operations.services import OperationServices, open_operations
 from gateway.run.moving.departure import Departure
+from gateway.run.moving.files import DepartingFiles
 from gateway.run.moving.service import OrganizationExport
 from gateway.run.schema import schema_required
 from gateway.settings import Settings
 from gateway.upstream.field_selection import FieldSelection, selected_records
+from gateway.upstream.oauth_tokens.client_keys import ClientKeys
 
 if TYPE_CHECKING:
     from gateway.kinds.find.index import OperationIndex
@@ -144,9 +149,9 @@ async def _listening(services: Services) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _open(settings: Settings) -> AsyncIterator[Services]:
     """Open all services except those for callers of a front end."""
-    key_list = read_keys(settings.encryption_keys, settings.encryption_keys_file)
-    vault = Vault(key_list)
+    written_keys = read_keys(settings.encryption_keys, settings.encryption_keys_file)
     catalog = serving_catalog(settings.specs)
+    require_one_vault(settings.secret_references, written_keys)
     Intervals(settings.sync_every).require_known(catalog)
     for missing in catalog.missing:
         log.error("kinds of a folder are not served: %s", missing)
@@ -164,11 +169,13 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
         redact = await operations.reading.records_redaction(organization_id, client_id, connector_id, entity)
         if redact is None:
             return RecordsOfDeliveries({}, ())
-        read = await documents(database, organization_id, connector_id, entity, ids, room)
+        read = await documents(database, organization_id, client_id, connector_id, entity, ids, room)
         records = await selected_records(list(read.found.values()), FieldSelection(redact=redact))
         return RecordsOfDeliveries(dict(zip(read.found, records, strict=True)), read.later)
 
     async with AsyncExitStack() as stack:
+        key_list, vault = await stack.enter_async_context(open_keys(written_keys, settings.encryption_keys_seconds))
+        signing = [derived_key(key_list[place:], "client authentication") for place in range(len(key_list))]
         database = await stack.enter_async_context(_pool(settings))
         await stack.enter_async_context(schema_required(database))
         await stack.enter_async_context(running(every(_CLOCK_INTERVAL, database.read_clock, name="clock")))
@@ -193,6 +200,7 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
                 database=database,
                 notifications=notifications,
                 vault=vault,
+                client_keys=ClientKeys(signing, settings.base_url + SIGNED_CLIENT_DOCUMENT),
                 logs=logs,
                 identity=identity,
                 begin_copies=begin_copies,
@@ -267,7 +275,12 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
             organization_export=OrganizationExport(
                 audit=logs.audit,
                 database=database,
-                departure=Departure(database=database, vault=vault, signers=logs.chain.keys),
+                departure=Departure(
+                    database=database,
+                    vault=vault,
+                    signers=logs.chain.keys,
+                    files=DepartingFiles(database=database, sealing=jobs.sealing, files=jobs.files),
+                ),
                 jobs=jobs.store,
                 files=jobs.files,
                 wakeup=jobs.wakeup,

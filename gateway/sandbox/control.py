@@ -66,6 +66,7 @@ def routes(
     """The routes under `/_sandbox`."""
     control = _Control(applications, rude, faults, journal, notices)
     return [
+        web.get("/_sandbox/faults", control.list_faults),
         web.post("/_sandbox/faults", _answering_bad_requests(control.add_fault)),
         web.delete("/_sandbox/faults", control.clear_faults),
         web.get("/_sandbox/rude", control.list_rude),
@@ -99,6 +100,10 @@ class _Control:
     ) -> None:
         self._applications, self._rude = applications, rude
         self._faults, self._journal, self._notices = faults, journal, notices
+
+    async def list_faults(self, request: web.Request) -> web.Response:
+        """The active faults, oldest first."""
+        return _json({"faults": self._faults.documents()})
 
     async def add_fault(self, request: web.Request) -> web.Response:
         fault = Fault.model_validate(await request.json())

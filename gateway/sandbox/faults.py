@@ -69,6 +69,13 @@ class Faults:
     def __len__(self) -> int:
         return len(self._armed)
 
+    def documents(self) -> list[dict[str, Any]]:
+        """The active faults with the members that were given; `times` is the number of calls that are left."""
+        return [
+            each.fault.model_dump(exclude_unset=True) | ({} if each.left is None else {"times": each.left})
+            for each in self._armed
+        ]
+
     def add(self, fault: Fault) -> None:
         self._armed.append(_Armed(fault, fault.times))
 

@@ -1,22 +1,23 @@
 """Sends notices of changes to a webhook URL of the gateway, signed as the spec describes."""
 
 import asyncio
-import contextlib
 import logging
 import random
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 from uuid import uuid4
+from zlib import crc32
 
 import aiohttp
 import msgspec
 from aiohttp import web
 
+from gateway.foundation.aio.background import cancel_and_wait
 from gateway.kinds.notice_signatures import key_of, sign, time_text
 from gateway.kinds.notices import NoticeSpec
 from gateway.kinds.paging import HEADER_PATH
@@ -32,6 +33,8 @@ log = logging.getLogger(__name__)
 _TIMEOUT = 10.0
 #: maximum notices in the list of sent notices
 _MAX_SENT = 1000
+#: notices that are sent at the same time; those of a record are sent one after the other
+_LANES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,23 +62,24 @@ class SentNotice:
     status: int
 
 
+_Lane = asyncio.Queue[tuple[Application, HookAddress, RecordChange]]
+
+
 class Notices:
-    """Sends the notices of every kind that has a registered hook, in the order of the changes."""
+    """Sends the notices of every kind that has a registered hook; those of a record in the order of its changes."""
 
     def __init__(self) -> None:
         self.sent: deque[SentNotice] = deque(maxlen=_MAX_SENT)
         self._hooks: dict[str, HookAddress] = {}
-        self._queue: asyncio.Queue[tuple[Application, HookAddress, RecordChange]] = asyncio.Queue()
+        self._lanes: Sequence[_Lane] = [asyncio.Queue() for _ in range(_LANES)]
         self._session: aiohttp.ClientSession | None = None
 
     async def running(self, _app: web.Application) -> AsyncIterator[None]:
         """Send for as long as the sandbox runs."""
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_TIMEOUT)) as self._session:
-            sending = asyncio.create_task(self._send_all(), name="notices")
+            sending = [asyncio.create_task(self._send_all(lane), name="notices") for lane in self._lanes]
             yield
-            sending.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await sending
+            await cancel_and_wait(*sending)
 
     async def register(
         self, application: Application, url: str, secret: str | None, *, lost: float = 0.0, doubled: float = 0.0
@@ -114,11 +118,12 @@ class Notices:
         hook = self._hooks.get(application.kind.name)
         for change in application.store.take_changes():
             if hook is not None:
-                self._queue.put_nowait((application, hook, change))
+                lane = self._lanes[crc32(f"{change.table}/{change.row.id}".encode()) % _LANES]
+                lane.put_nowait((application, hook, change))
 
-    async def _send_all(self) -> None:
+    async def _send_all(self, lane: _Lane) -> None:
         while True:
-            application, hook, change = await self._queue.get()
+            application, hook, change = await lane.get()
             kind, spec = application.kind.name, application.kind.spec.webhooks
             assert spec is not None
             notice_of = NOTICES.get(kind)

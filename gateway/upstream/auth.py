@@ -28,6 +28,9 @@ class Authorizer(Protocol):
     async def headers(self) -> Mapping[str, str]:
         """The headers that authenticate a request now; a token about to expire is renewed first."""
 
+    async def used(self) -> Sequence[Mapping[str, str]]:
+        """The headers of the latest requests, whose values a later answer of the application may repeat."""
+
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         """New headers after the application refused these; None if the credentials cannot be renewed."""
 
@@ -46,6 +49,9 @@ class StaticAuthorizer:
 
     async def headers(self) -> Mapping[str, str]:
         return self._headers
+
+    async def used(self) -> Sequence[Mapping[str, str]]:
+        return [self._headers]
 
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         return None
@@ -123,7 +129,7 @@ def checked_credentials(spec: ConnectorSpec, credentials: Mapping[str, Any]) -> 
     faults += [
         _field_error(spec, method, field, "type")
         for field, value in given.items()
-        if field != key and not _is_header_text(value)
+        if field != key and not is_header_text(value)
     ]
     if method.assertion is not None and given.get(method.assertion.key):
         faults += _key_faults(spec.kind, method.assertion, given[method.assertion.key])
@@ -170,7 +176,7 @@ def _all_methods(spec: ConnectorSpec) -> str:
     return f"{spec.kind} needs the credentials of one method: {'; '.join(methods)}{required}"
 
 
-def _is_header_text(value: Any) -> bool:
+def is_header_text(value: Any) -> bool:
     """Whether a value is printable text of at most 8192 characters, so that it cannot add another header."""
     return isinstance(value, str) and value.isprintable() and len(value) <= 8192
 

@@ -25,16 +25,22 @@ class Challenge:
 
 
 def challenge_in(headers: Mapping[str, str]) -> Challenge:
-    """The challenge of the scheme Bearer; an empty one if the response has none."""
+    """The challenge of the scheme Bearer; an empty one if the response has none.
+
+    Of several (RFC 9110 §11.6.1), it is the first that names the metadata of the resource, else the first.
+    """
+    challenges: list[dict[str, str]] = []
     members: dict[str, str] = {}
-    scheme = ""
     for found in _CHALLENGE.finditer(headers.get("www-authenticate", "")[:_MAX_CHALLENGE]):
         if found["scheme"] is not None:
-            scheme = found["scheme"].lower()
-        elif scheme == "bearer":
+            members = {}
+            if found["scheme"].lower() == "bearer":
+                challenges.append(members)
+        else:
             quoted = found["quoted"]
             value = found["bare"] if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
             members.setdefault(found["name"].lower(), value)
+    members = next((each for each in challenges if "resource_metadata" in each), challenges[0] if challenges else {})
     return Challenge(
         resource_metadata=members.get("resource_metadata"),
         scopes=scopes_in(members.get("scope", "").split(" ")),

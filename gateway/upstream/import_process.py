@@ -5,6 +5,7 @@ The process reads a request as JSON from standard input and writes the result as
 
 import asyncio
 import contextlib
+import re
 import resource
 import sys
 import tempfile
@@ -30,6 +31,7 @@ _CPU_SECONDS, _MEMORY = 60, 2 << 30
 _TIMEOUT = 120.0
 #: maximum errors of a spec that are reported
 _MAX_ERRORS = 50
+_ENTITY = re.compile("[a-z][a-z0-9_]*")
 #: one import at a time for each process of the gateway
 _TURN = asyncio.Lock()
 
@@ -104,7 +106,9 @@ def _written(text: str, path: Path) -> str:
 
 
 def _errors(document: Mapping[str, Any]) -> list[str]:
-    """What the linter says of the kind."""
+    """What the linter says of the kind. A name becomes that of a file, so one that is not an entity's is an error."""
+    if unsafe := [name for name in document["entities"] if name == "connector" or not _ENTITY.fullmatch(name)]:
+        return [f"{unsafe[0]!r} is not the name of an entity: it has small letters, digits and _"]
     with tempfile.TemporaryDirectory() as folder:
         for name, text in texts_of(document["connector"], document["entities"], "the console"):
             (Path(folder) / name).write_text(text, "utf-8")

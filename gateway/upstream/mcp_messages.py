@@ -34,10 +34,12 @@ from gateway.upstream.requests import UpstreamRequest
 TOOLS_CALL = "tools/call"
 #: the members of a message's params that `Mcp-Name` repeats
 _NAMED = frozenset({"name", "taskId"})
-#: the id of each request; every one has a connection of its own, so that no other response can come
+#: the id of each request, which has a connection of its own
 _ID = 1
 #: a member that a message does not have
 _ABSENT = msgspec.Raw(b"")
+#: JSON of a member that says nothing
+_NOTHING = (b"", b"null")
 #: milliseconds for which a server of 2025-11-25 is asked to keep a task
 _TASK_KEPT: Final = 24 * 3600 * 1000
 _CLIENT: Final = {"name": "agent-connector-gateway", "version": version("agent-connector-gateway")}
@@ -79,7 +81,7 @@ def message(
         body=request_body(method, params, protocol, takes_task=takes_task),
         effect=Effect.READ,
         operation=f"mcp.{method}",
-        reads_events=True,
+        mcp_method=method,
     )
 
 
@@ -111,16 +113,30 @@ class _Message(msgspec.Struct):
 
 def response_in(stream: EventStream, chunk: bytes) -> bytes | None:
     """The response in the events that a chunk completes; None if it comes later."""
-    return next((event.data for event in stream.feed(chunk) if _is_response(event.data)), None)
+    return next((event.data for event in stream.feed(chunk) if is_response(event.data)), None)
 
 
-def _is_response(event: bytes) -> bool:
+def is_response(text: bytes) -> bool:
+    """Whether a message is the response to the request of its connection; an error need not have the id.
+
+    JSON-RPC has no id in the error of a request that the server could not read.
+    """
     try:
-        message = payloads.typed(event, _Message)
+        message = payloads.typed(text, _Message)
     except msgspec.MsgspecError:
         return False
-    is_answer = message.result is not _ABSENT or message.error is not _ABSENT
-    return is_answer and bytes(message.id) == b"%d" % _ID
+    has_id = bytes(message.id) == b"%d" % _ID
+    if bytes(message.error) not in _NOTHING:
+        return has_id or bytes(message.id) in _NOTHING
+    return has_id and message.result is not _ABSENT
+
+
+def is_to_request(text: bytes) -> bool:
+    """Whether a message has the id of the request of its connection, so that the server has read the request."""
+    try:
+        return bytes(payloads.typed(text, _Message).id) == b"%d" % _ID
+    except msgspec.MsgspecError:
+        return False
 
 
 class _Task(msgspec.Struct):

@@ -160,7 +160,8 @@ async def _greeted(upstreams: Upstreams, url: URL, address: McpAddress) -> tuple
     session = session_of(upstreams, url, address, HANDSHAKE_VERSIONS[0])
     opening = await mcp_sessions.begun(session.send(60), request, HANDSHAKE_VERSIONS[0])
     agreed = session_of(upstreams, url, address, opening.protocol)
-    agreed.transport.mcp_sessions.keep(agreed.scope.id, request.url, opening.headers)
+    credentials = await agreed.authorizer.headers()
+    agreed.transport.mcp_sessions.keep(agreed.scope.id, request.url, credentials, opening.headers)
     return agreed, _said_in(opening.response)
 
 

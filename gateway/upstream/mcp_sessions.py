@@ -1,9 +1,12 @@
 """Sessions with MCP servers of the revisions before 2026-07-28, which begin with `initialize`.
 
-A process keeps the session of each rate scope. A server that has forgotten one answers 404, or 400 as some do: then
-the session begins anew, and the request is sent again, because the server did nothing.
+A process keeps the session of each rate scope, for the credentials that began it: with others, which may be those of
+another account, a new session begins. A server that has forgotten a session answers 404, or 400 as some do: then the
+session begins anew, and the request is sent again, because the server did nothing. A response with the id of the
+request is the answer of a server that knows the session.
 """
 
+import re
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -15,17 +18,16 @@ from yarl import URL
 from gateway.errors import UpstreamInvalidResponse
 from gateway.foundation import payloads
 from gateway.foundation.mcp import SESSION, VERSION, VERSIONS
-from gateway.upstream.mcp_messages import initialize_params, initialized_body, message
+from gateway.upstream.mcp_messages import initialize_params, initialized_body, is_to_request, message
+from gateway.upstream.rate_limits import digest_of
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import Exchange, UpstreamResponse
 
 _INITIALIZE = "initialize"
 #: maximum sessions that a process keeps
 _MAX_SESSIONS = 5_000
-#: maximum characters of a session's id
-_MAX_ID = 1_000
-#: statuses of a request with a session that the server does not know
-_UNKNOWN_SESSION = (400, 404)
+#: a session's id: visible ASCII
+_SESSION_ID = re.compile(r"[!-~]{1,1000}")
 
 #: sends one request and judges its response
 Send = Callable[[UpstreamRequest], Awaitable[Exchange]]
@@ -35,33 +37,47 @@ class McpSessions:
     """The headers of sessions that have begun, by rate scope and address."""
 
     def __init__(self) -> None:
-        self._headers: OrderedDict[tuple[str, URL], Mapping[str, str]] = OrderedDict()
+        #: with the digest of the credentials that began the session
+        self._begun: OrderedDict[tuple[str, URL], tuple[str, Mapping[str, str]]] = OrderedDict()
 
-    def of(self, scope_id: str, url: URL) -> Mapping[str, str] | None:
-        """The headers of a session; None before it has begun."""
-        return self._headers.get((scope_id, url))
+    def of(self, scope_id: str, url: URL, credentials: Mapping[str, str]) -> Mapping[str, str] | None:
+        """The headers of a session; None before it has begun with these credentials."""
+        digest, found = self._begun.get((scope_id, url), (None, None))
+        return found if digest == digest_of(credentials) else None
 
-    def keep(self, scope_id: str, url: URL, found: Mapping[str, str]) -> None:
+    def keep(self, scope_id: str, url: URL, credentials: Mapping[str, str], found: Mapping[str, str]) -> None:
+        """Keep the headers of a session, in place of the session of other credentials."""
         key = scope_id, url
-        self._headers[key] = found
-        self._headers.move_to_end(key)
-        if len(self._headers) > _MAX_SESSIONS:
-            self._headers.popitem(last=False)
+        self._begun[key] = digest_of(credentials), found
+        self._begun.move_to_end(key)
+        if len(self._begun) > _MAX_SESSIONS:
+            self._begun.popitem(last=False)
 
 
 async def in_session(
-    send: Send, begin: Send, request: UpstreamRequest, sessions: McpSessions, scope_id: str, protocol: str
+    send: Send,
+    begin: Send,
+    request: UpstreamRequest,
+    sessions: McpSessions,
+    scope_id: str,
+    credentials: Mapping[str, str],
+    protocol: str,
 ) -> Exchange:
     """The outcome of a request within a session, which `begin` starts if there is none."""
-    known = sessions.of(scope_id, request.url)
+    known = sessions.of(scope_id, request.url, credentials)
     if known is not None:
         exchange = await send(_with(request, known))
-        is_unknown = exchange.error is not None and exchange.response.status in _UNKNOWN_SESSION
-        if SESSION not in known or not is_unknown:
+        if SESSION not in known or not _is_unknown(exchange):
             return exchange
     started = (await begun(begin, request, protocol)).headers
-    sessions.keep(scope_id, request.url, started)
+    sessions.keep(scope_id, request.url, credentials, started)
     return await send(_with(request, started))
+
+
+def _is_unknown(exchange: Exchange) -> bool:
+    """Whether the server says that it does not know the session of a request."""
+    response = exchange.response
+    return exchange.error is not None and response.status in (400, 404) and not is_to_request(response.body)
 
 
 @dataclass(frozen=True)
@@ -83,10 +99,10 @@ async def begun(begin: Send, request: UpstreamRequest, protocol: str) -> Opening
     found = {VERSION: agreed}
     session_id = response.headers.get(SESSION.lower())
     if session_id is not None:
-        if len(session_id) > _MAX_ID:
-            raise UpstreamInvalidResponse("the server's session id is too long")
+        if not _SESSION_ID.fullmatch(session_id):
+            raise UpstreamInvalidResponse("the server's session id is not 1 to 1,000 visible ASCII characters")
         found[SESSION] = session_id
-    notice = replace(opening, body=initialized_body(), operation="mcp.initialized", reads_events=False)
+    notice = replace(opening, body=initialized_body(), operation="mcp.initialized", mcp_method=None)
     (await begin(_with(notice, found))).succeeded()
     return Opening(agreed, found, response)
 

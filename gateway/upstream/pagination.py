@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from gateway.contract.kinds import PagingStyle
 from gateway.foundation import payloads
-from gateway.foundation.numbered_pages import Numbering, Place, identifier, step
+from gateway.foundation.numbered_pages import Numbering, Place, are_identified, identifier, step
 from gateway.kinds.catalog import Operation
 from gateway.kinds.members import value_at
 from gateway.kinds.paging import Paging
@@ -77,8 +77,18 @@ class ListPart(NamedTuple):
     place: Place | None = None
 
 
-def part(operation: Operation, params: Mapping[str, Any], page: OperationResult, place: Place | None) -> ListPart:
-    """What a page adds to the reading of a whole list, whose records may move if its order is unknown."""
+def part(
+    operation: Operation,
+    params: Mapping[str, Any],
+    page: OperationResult,
+    place: Place | None,
+    *,
+    is_whole: bool = True,
+) -> ListPart:
+    """What a page adds to the reading of a whole list, whose records may move if its order is unknown.
+
+    If records are not whole and lack their identifiers, pages do not overlap: different records may be equal.
+    """
     following = next_params(operation, params, page)
     chosen = operation.instead(params)
     paging = chosen.paging
@@ -87,9 +97,12 @@ def part(operation: Operation, params: Mapping[str, Any], page: OperationResult,
     numbering = Numbering.of(style=paging.style, param=paging.param, size=paging.size, order=chosen.order)
     if numbering is None or (place is None and following is None):
         return ListPart(page, following)
-    place = place or Place(params=dict(params))
     records = page.records
-    names = [identifier(payloads.value(record)) for record in records]
+    values = [payloads.value(record) for record in records]
+    if place is None and (page.redacted or not is_whole) and not are_identified(values):
+        return ListPart(page, following)
+    place = place or Place(params=dict(params))
+    names = [identifier(value) for value in values]
     found = step(numbering, place, params, names, following=following, incomplete=page.incomplete)
     if len(found.new) < len(records):
         page = replace(page, result=msgspec.Raw(msgspec.json.encode([records[index] for index in found.new])))

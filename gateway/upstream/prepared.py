@@ -12,7 +12,7 @@ from gateway.errors import InternalError
 from gateway.kinds import params as checks
 from gateway.kinds.catalog import Operation
 from gateway.kinds.long_running import RUN_ID, TaskMethod
-from gateway.upstream import encoding, mcp_messages, pagination, responses
+from gateway.upstream import encoding, mcp_messages, mcp_results, pagination, responses
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from gateway.upstream.rules import NO_RULE, Rule, rule_named
@@ -60,6 +60,7 @@ class PreparedCall(msgspec.Struct, frozen=True, kw_only=True):
             answer = self.rule.answer(self.variant, answer)
         if self.variant.action.tool is not None:
             mcp_messages.require_complete(self.variant, answer.result)
+            answer = mcp_results.checked(self.variant, self.effect, answer)
         return self.page(answer) if self.variant.is_list or self.variant.action_id == "api_search" else answer
 
     def page(self, answer: OperationResult) -> OperationResult:

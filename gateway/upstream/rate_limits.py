@@ -44,7 +44,7 @@ class RateScope:
     @classmethod
     def of_credentials(cls, spec: ConnectorSpec, credentials: Mapping[str, str]) -> "RateScope":
         """The calls of credentials that no connector has yet."""
-        return cls(id=f"{spec.kind}:credentials:{_digest(credentials)}", kind=spec.kind, limit=spec.rate_limit)
+        return cls(id=f"{spec.kind}:credentials:{digest_of(credentials)}", kind=spec.kind, limit=spec.rate_limit)
 
     @classmethod
     def of_tokens(cls, spec: ConnectorSpec, subject: UUID) -> "RateScope":
@@ -64,7 +64,8 @@ class RateScope:
         return replace(self, is_background=True)
 
 
-def _digest(credentials: Mapping[str, str]) -> str:
+def digest_of(credentials: Mapping[str, str]) -> str:
+    """What tells these credentials from others, in this process only."""
     text = "\0".join(f"{name}={value}" for name, value in sorted(credentials.items()))
     return hmac.new(_DIGEST_KEY, text.encode(errors="surrogatepass"), hashlib.sha256).hexdigest()[:32]
 

@@ -41,8 +41,9 @@ class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     #: in place of `body`: a body that is read once, while it is sent; and its size in bytes
     stream: AsyncIterable[bytes] | None = None
     size: int = 0
-    #: whether the response may be a stream of events, whose JSON-RPC response is then the body
-    reads_events: bool = False
+    #: the method of a request to an MCP server; the response may be a stream of events, whose JSON-RPC response is then
+    #: the body
+    mcp_method: str | None = None
     #: whether the response has a task of an MCP server, whose outcome is then the body
     reads_outcome: bool = False
     #: the path that the request log has, if the URL is a secret

@@ -133,6 +133,8 @@ class OperationResult(msgspec.Struct, frozen=True, kw_only=True):
     nulls: int = 0
     #: paths of members that the records do not have because policies redact them
     redacted: Sequence[str] = ()
+    #: what is wrong with the result of a call that was carried out, or what could not be checked
+    warning: str | None = None
 
     @property
     def is_proved_end(self) -> bool:

@@ -33,6 +33,7 @@ from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream import mcp_messages, mcp_sessions, refusals, responses, retries
 from gateway.upstream.auth import QUERY_PREFIX, Authorizer
 from gateway.upstream.challenges import challenge_in
+from gateway.upstream.mcp_results import LARGE_CONTENT
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.redaction import Secrets
@@ -78,7 +79,7 @@ class UpstreamSession:
 
     async def secrets(self) -> Secrets:
         """The secrets to mask in the application's messages."""
-        return Secrets.of_headers((await self.authorizer.headers()).values())
+        return Secrets.of_headers(value for headers in await self.authorizer.used() for value in headers.values())
 
     @cached_property
     def address(self) -> str:
@@ -136,6 +137,7 @@ class UpstreamSession:
             request,
             self.transport.mcp_sessions,
             self.scope.id,
+            await self.authorizer.headers(),
             protocol,
         )
 
@@ -191,9 +193,10 @@ class UpstreamSession:
             )
             if response.status in accepted:
                 return Exchange(response), None
+            foreign = None if request.mcp_method is None else await _read(_foreign, response)
             if request.reads_outcome:
                 response = msgspec.structs.replace(response, body=mcp_messages.outcome_in(response.body), _members=None)
-            error = await self._judged(response)
+            error = await _read(self._failure, response) or foreign
             return Exchange(response, error), error
 
         deadline = monotonic() + timeout
@@ -308,10 +311,6 @@ class UpstreamSession:
         finally:
             doubts.settle(self.scope.id)
 
-    async def _judged(self, response: UpstreamResponse) -> GatewayError | None:
-        """The error of a response; a large one is searched in a thread."""
-        return await in_thread(self._failure, response) if len(response.body) > _LARGE else self._failure(response)
-
     def _failure(self, response: UpstreamResponse) -> GatewayError | None:
         if self.spec.oauth is not None and self.spec.mcp is not None and response.status == _FORBIDDEN:
             challenge = challenge_in(response.headers)
@@ -334,9 +333,26 @@ class UpstreamSession:
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
 
 
+def _foreign(response: UpstreamResponse) -> GatewayError | None:
+    """The error of an MCP server's message that is not the response to the request."""
+    if mcp_messages.is_response(response.body):
+        return None
+    error = UpstreamInvalidResponse("the server's answer is not the JSON-RPC response to the request")
+    error.upstream = responses.fault_of(response)
+    return error
+
+
 async def answer_of(call: PreparedCall, response: UpstreamResponse) -> OperationResult:
     """The answer in a successful response; a large one is read in a thread. Raises UpstreamInvalidResponse."""
-    return await in_thread(call.answer, response) if len(response.body) > _LARGE else call.answer(response)
+    is_checked = call.variant.action.output_schema is not None
+    return await _read(call.answer, response, LARGE_CONTENT if is_checked else _LARGE)
+
+
+async def _read(
+    reader: Callable[[UpstreamResponse], Outcome], response: UpstreamResponse, large: int = _LARGE
+) -> Outcome:
+    """What the reader finds in a response; one of more than `large` bytes is read in a thread."""
+    return await in_thread(reader, response) if len(response.body) > large else reader(response)
 
 
 async def _answered(call: PreparedCall, request: UpstreamRequest, response: UpstreamResponse) -> OperationResult:

@@ -12,6 +12,7 @@ from time import monotonic
 import aiohttp
 from aiohttp.connector import Connection
 from msgspec.structs import replace
+from multidict import CIMultiDictProxy
 
 from gateway.errors import (
     GatewayError,
@@ -24,7 +25,7 @@ from gateway.errors import (
 from gateway.foundation.aio.timeouts import IdleTimeout, Timeouts, Wait
 from gateway.foundation.event_stream import EventStream
 from gateway.foundation.telemetry import tracing
-from gateway.foundation.telemetry.metrics import UPSTREAM_ANSWERS, UPSTREAM_SECONDS
+from gateway.foundation.telemetry.metrics import MCP_CLIENT_SECONDS, UPSTREAM_ANSWERS, UPSTREAM_SECONDS
 from gateway.upstream.auth import Doubts
 from gateway.upstream.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
@@ -63,6 +64,8 @@ _CERTIFICATE_FAULTS = {
 }
 EVENT_STREAM = "text/event-stream"
 _NO_HEADERS: Mapping[str, str] = {}
+#: headers whose lists are read
+_LISTS = frozenset({"link", "www-authenticate"})
 #: the status of a response that was not received
 _NO_RESPONSE = UpstreamResponse(0, _NO_HEADERS, b"")
 
@@ -243,7 +246,7 @@ class Transport:
                             request = _paced(request, request.stream, idle)
                         async with await self._sent(request, credentials) as answer:
                             headers = secrets.masked_headers(_lower(answer.headers))
-                            body = await self._read(answer, idle, reads_events=request.reads_events)
+                            body = await self._read(answer, idle, reads_events=request.mcp_method is not None)
                             response = UpstreamResponse(answer.status, headers, body, secrets=secrets)
                 except TimeoutError as error:
                     raise _translated(error, request.url.host or "", was_sent=sending.has_begun) from error
@@ -259,6 +262,9 @@ class Transport:
             if outcome:
                 UPSTREAM_ANSWERS.add(scope.kind, outcome)
                 UPSTREAM_SECONDS.observe(monotonic() - began, scope.kind)
+                if request.mcp_method is not None:
+                    error_type = "" if outcome.startswith("2") else outcome
+                    MCP_CLIENT_SECONDS.observe(monotonic() - began, request.mcp_method, error_type)
             if outcome or sending.has_begun:
                 code = None if response.status else outcome or INTERRUPTED
                 received = Received(response.status, response.headers, len(response.body), code)
@@ -290,7 +296,7 @@ class Transport:
                             )
                         await reading.grow(len(step))
                         if events is not None:
-                            if (response := response_in(events, step)) is not None:
+                            if (response := await _response_in(events, step)) is not None:
                                 return response
                         elif body.tell():
                             body.write(step)
@@ -398,12 +404,26 @@ def _paced(request: UpstreamRequest, stream: AsyncIterable[bytes], idle: IdleTim
     return replace(request, stream=chunks(stream))
 
 
-def _lower(headers: Mapping[str, str]) -> dict[str, str]:
+async def _response_in(events: EventStream, data: bytes) -> bytes | None:
+    """The response in the events that the data completes, None if it comes later; other tasks run in between."""
+    for start in range(0, len(data), STEP):
+        if start:
+            await asyncio.sleep(0)
+        if (response := response_in(events, data[start : start + STEP])) is not None:
+            return response
+    return None
+
+
+def _lower(headers: CIMultiDictProxy[str]) -> dict[str, str]:
     """The headers with names in lower case; bytes that are not UTF-8 become replacement characters.
 
-    aiohttp decodes such bytes as lone surrogates, which neither JSON nor PostgreSQL can hold.
+    aiohttp decodes such bytes as lone surrogates, which neither JSON nor PostgreSQL can hold. A list that comes in
+    several headers is one list (RFC 9110 §5.3).
     """
-    return {name.lower(): value if value.isascii() else _without_surrogates(value) for name, value in headers.items()}
+    lower = {name.lower(): value if value.isascii() else _without_surrogates(value) for name, value in headers.items()}
+    for name in _LISTS & lower.keys():
+        lower[name] = _without_surrogates(", ".join(headers.getall(name)))
+    return lower
 
 
 def _without_surrogates(value: str) -> str:

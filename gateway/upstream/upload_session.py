@@ -19,6 +19,7 @@ from gateway.errors import (
     UpstreamError,
     UpstreamInvalidResponse,
     UpstreamNotFound,
+    UpstreamRejected,
     UpstreamTooLarge,
 )
 from gateway.kinds.upload_session import UploadSession
@@ -45,6 +46,15 @@ _SHORTEST_SECRET = 12
 _INCOMPLETE = 308
 _NOT_STORED = "the application stores no further byte of the file; continue the upload later"
 _STORED = re.compile(r"bytes=0-(\d{1,18})")
+
+
+class OffsetMoved(UpstreamInvalidResponse):
+    """The application has stored more than was sent: a piece of another request arrived late."""
+
+    def __init__(self, offset: int) -> None:
+        super().__init__(f"the application has {offset} bytes of the file, more than were sent")
+        #: the bytes that are stored
+        self.offset = offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +101,8 @@ class SessionUpload:
         """Send a part of the file that begins at `offset`; the bytes that are stored then, or the answer at the end.
 
         `before_piece` is awaited before each piece. Raises what reading the part raises, and UpstreamError if the
-        application cannot be reached: the bytes that it has stored remain. Raises Unavailable if there is no memory
-        for a piece.
+        application cannot be reached: the bytes that it has stored remain. Raises OffsetMoved if a piece of another
+        request is stored too, and Unavailable if there is no memory for a piece.
         """
         multiple = self.how.multiple
         with file.memory(min(max(multiple, _SMALLEST), file.size), min(PIECE, file.size)) as size:
@@ -117,11 +127,18 @@ class SessionUpload:
                 raise
             except UpstreamError as lost:
                 error, answer = UpstreamError(_NOT_STORED, upstream=lost.upstream), await self.state()
+            except UpstreamRejected:
+                # The bytes may be stored already: a request that was cut off has a last piece on its way.
+                answer = await self.state()
+                if answer == reached:
+                    raise
             if isinstance(answer, OperationResult) or answer == end:
                 return answer
-            if not start <= answer < end:
+            if answer > end:
+                raise OffsetMoved(answer)
+            if answer < start:
                 raise UpstreamInvalidResponse(
-                    f"the application reports {answer} bytes of the file, but it must have {start} to {end}"
+                    f"the application reports {answer} bytes of the file, but it had {start} before"
                 )
             number = 1 if answer > reached else number + 1
             reached = answer

@@ -48,11 +48,12 @@ def create_app(settings: Settings) -> web.Application:
     app = web.Application(middlewares=[request_middleware], client_max_size=settings.max_body_bytes)
     app[IS_DRAINING] = asyncio.Event()
     app[LIMITS] = limits = Limits(settings)
-    app[LOAD_SHEDDING] = LoadShedding(limits, frozenset(route.path for route in ROUTES if route.is_probe))
+    app[PAGES] = Pages(Brand.of(settings))
+    probes = frozenset(route.path for route in ROUTES if route.is_probe)
+    app[LOAD_SHEDDING] = LoadShedding(limits, probes, app[PAGES])
     app[MAX_UPLOAD] = settings.max_upload_bytes
     app[LINK_BASE] = settings.link_base
     app[IS_HTTPS] = settings.base_url.startswith("https://")
-    app[PAGES] = Pages(Brand.of(settings))
     app[ROUTE_OF] = {
         app.router.add_route(method, route.path, cast(Handler, route.handler), expect_handler=_ask_for_body): route
         for route in ROUTES

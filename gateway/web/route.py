@@ -13,6 +13,8 @@ from gateway.access.identity.model import Caller, Scope
 RouteHandler = Callable[[web.Request], Awaitable[web.StreamResponse | Struct]]
 #: who sends the request; raises Unauthorized, or SignInRequired for a page
 Authenticate = Callable[[web.Request], Awaitable[Caller]]
+#: a page about an error, of its heading, text and status
+ErrorPage = Callable[[web.Request, str, str, int], web.Response]
 
 #: statuses of errors that the application's response can cause, with which a job can end
 CALL_ERRORS = (404, 409, 410, 416, 422, 424, 502, 504)
@@ -67,6 +69,8 @@ class Route:
     query: type[BaseModel] | None = None
     #: the JSON of all 2xx responses, or by status; None for responses without JSON
     response: type[Struct] | Mapping[int, type[Struct]] | None = None
+    #: whether the JSON is an array of `response`
+    is_array: bool = False
     #: status → description, in addition to the errors of every route
     answers: Mapping[int, str] = field(default_factory=lambda: {200: "OK"})
     #: status → media types in addition to JSON, or instead of it
@@ -91,6 +95,10 @@ class Route:
     is_probe: bool = False
     #: whether it is a page for people: its errors are pages too, and it is not in the OpenAPI document
     is_page: bool = False
+    #: whether browsers open it too: they get its errors as pages
+    is_link: bool = False
+    #: how the page shows an error; None for a card without the pages around it
+    error_page: ErrorPage | None = None
     #: who sends the request, if its token in `Authorization` alone does not say it
     authenticate: Authenticate | None = None
     #: whether it is an endpoint of SCIM: JSON has its media type, and errors its format (RFC 7644 §3.1, §3.12)
@@ -108,6 +116,11 @@ class Route:
     def is_stream(self) -> bool:
         """Whether the response is a stream of events."""
         return "text/event-stream" in self.media.get(200, ())
+
+    @property
+    def has_pages(self) -> bool:
+        """Whether the caller chooses how many items the answer has, and gets it at once."""
+        return self.query is not None and "limit" in self.query.model_fields and "wait" not in self.query.model_fields
 
     def response_of(self, status: int) -> type[Struct] | None:
         """The Struct of the JSON of a response with this status."""

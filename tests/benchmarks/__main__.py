@@ -28,7 +28,7 @@ REPORT = HERE / "REPORT.md"
 SUITES = (
     "execute", "downloads", "jobs", "search", "find", "growth", "thousands", "bulk", "batches", "freshness", "overload",
     "agents", "agent_tasks", "events", "pages", "reads", "exports", "schedules", "policies", "copies", "start",
-    "fairness",
+    "fairness", "people", "console",
 )  # fmt: skip
 
 

@@ -7,15 +7,21 @@ The baseline of each figure is the smallest size of the same run.
 
 import asyncio
 import contextlib
+import statistics
 import tempfile
+import time
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 import asyncpg
 
+from gateway.access.identity.store import IdentityStore
 from gateway.embedded.postgres import EmbeddedPostgres
 from gateway.foundation.db.migrate import migrate
+from gateway.foundation.db.pool import Database
+from gateway.jobs.claims import Claims, Shares
 from tests.benchmarks import bench_search
 from tests.benchmarks.bench_execute import CONNECTIONS, WARM, Target, front_end, opened_stores
 from tests.benchmarks.bench_jobs import _LEFT, _drained, _rate, bench
@@ -24,14 +30,16 @@ from tests.benchmarks.processes import application, cpu_of_children, worker
 from tests.benchmarks.relays import SMALL
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
 from tests.harness.processes import free_port
+from tests.jobs.conftest import UNSEALED
 
 
 async def run(quick: bool = False) -> Report:
-    """All three kinds of growth."""
+    """All kinds of growth."""
     report = Report("Growth")
     await _front_ends(report, (1, 2, 4), *((1.0, 1) if quick else (2.0, 3)))
     await _workers(report, (1, 2) if quick else (1, 2, 4), 500 if quick else 4000)
     await _records(report, (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000), 100 if quick else 300)
+    await _claims(report, (10_000, 100_000) if quick else (100_000, 1_000_000, 10_000_000), 40 if quick else 200)
     report.notes.append("the baseline of a figure is the smallest size of the same run")
     return report
 
@@ -164,6 +172,87 @@ async def _searched(url: str, size: int, times: int) -> AsyncIterator[tuple[str,
             yield row.name, row.search.p50
     await server_connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
     await server_connection.close()
+
+
+#: ended jobs of many connectors over three months, as the table has them until they are pruned
+_ENDED_JOBS = """
+    INSERT INTO jobs (id, organization_id, connector_id, kind, entity, action, status, created_at, started_at,
+                      finished_at, expires_at)
+    SELECT gen_random_uuid(), $1, md5((number % 1000)::text)::uuid, 'support-desk', 'tickets', 'list',
+           CASE WHEN number % 50 = 0 THEN 'failed' ELSE 'succeeded' END, at, at, at, at + interval '90 days'
+    FROM (
+        SELECT number, now() - number * interval '90 days' / $3 AS at FROM generate_series($2 + 1, $3) AS number
+    ) AS job
+"""
+_QUEUED_JOBS = """
+    INSERT INTO jobs (id, organization_id, connector_id, kind, entity, action)
+    SELECT gen_random_uuid(), $1, md5((number % 20)::text)::uuid, 'support-desk', 'tickets', 'list'
+    FROM generate_series(1, 400) AS number
+"""
+_BLOCKS = """
+    SELECT heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit
+    FROM pg_statio_user_tables WHERE relname = 'jobs'
+"""
+
+
+async def _claims(report: Report, sizes: Sequence[int], times: int) -> None:
+    """The same claims beside ever more ended jobs: time, and blocks of the table and its indexes."""
+    points: list[tuple[float, float]] = []
+    blocks: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="gw-") as folder:
+        postgres = EmbeddedPostgres(Path(folder) / "postgres", durable=False)
+        url = postgres.start()
+        try:
+            await migrate(url)
+            async with Database.open(url, size=2) as database:
+                organization = await IdentityStore(database).create_organization("bench")
+                connection = await asyncpg.connect(url)
+                # Its blocks would be counted too.
+                await connection.execute("ALTER TABLE jobs SET (autovacuum_enabled = false)")
+                for former, size in zip((0, *sizes), sizes, strict=False):
+                    await connection.execute(_ENDED_JOBS, organization.id, former, size, timeout=3600)
+                    await connection.execute("VACUUM ANALYZE jobs", timeout=3600)
+                    took, read = await _claimed(database, connection, organization.id, times)
+                    points.append((float(size), took * 1e3))
+                    blocks.append(read)
+                await connection.close()
+        finally:
+            postgres.stop()
+    name = f"{sizes[-1]:,} ended jobs: claims of 5 jobs, beside {sizes[0]:,}"
+    report.figures += [
+        Figure(f"{name}, p50", points[-1][1], points[0][1], "ms", at_most=1.1),
+        Figure(f"{name}, blocks of a claim", blocks[-1], blocks[0], "blocks", at_most=1.1),
+    ]
+    report.plots.append(
+        Plot("claims", "Claims with more ended jobs", "ended jobs", "p50 ms", {"claims": points}, is_logarithmic=True)
+    )
+
+
+async def _claimed(
+    database: Database, connection: asyncpg.Connection, organization_id: UUID, times: int
+) -> tuple[float, float]:
+    """The median seconds and the mean blocks of a claim among 400 queued jobs of 20 connectors."""
+    claims, shares = Claims(database, UNSEALED), Shares(organization=1000, connector=1000)
+    await connection.execute(_QUEUED_JOBS, organization_id)
+    seconds, before = [], await _blocks(connection)
+    for _ in range(times):
+        began = time.perf_counter()
+        claimed = await claims.claim("worker", 5, shares)
+        seconds.append(time.perf_counter() - began)
+        if len(claimed) < 5:
+            raise RuntimeError("a claim found too few jobs")
+        ids = [job.id for job in claimed]
+        await connection.execute("UPDATE jobs SET status = 'queued' WHERE id = ANY ($1)", ids)
+    blocks = await _blocks(connection) - before
+    await connection.execute("DELETE FROM jobs WHERE status = 'queued'")
+    return statistics.median(seconds), blocks / times
+
+
+async def _blocks(connection: asyncpg.Connection) -> float:
+    """Blocks of the table and its indexes that statements have read so far; statistics arrive after a second."""
+    await connection.execute("SELECT pg_stat_force_next_flush()")
+    await asyncio.sleep(1.5)
+    return float(await connection.fetchval(_BLOCKS))
 
 
 if __name__ == "__main__":

@@ -252,6 +252,18 @@ async def test_a_second_connector_of_one_name_needs_if_exists(command, stub):
     assert stub.bodies[-1]["if_exists"] == "update"
 
 
+async def test_a_reference_to_a_secret_is_sent_as_one_and_needs_a_name(command, stub):
+    words = ("connect", "support-desk", "--env", "subdomain=acme", "--credential", "email=a@b.example")
+    url = "vault://vault.example.com/secret/acme/desk#key=1"
+
+    nameless = await command(*words, "--secret", url)
+    of_server = await command("connect", "tracker", "--mcp", "https://mcp.example/", "--secret", f"access_token={url}")
+    created = await command(*words, "--secret", f"api_token={url}")
+
+    assert (nameless.code, of_server.code, created.code) == (2, 2, 0)
+    assert stub.bodies[-1]["credentials"] == {"email": "a@b.example", "api_token": {"$secret": url}}
+
+
 async def test_missing_credentials_are_named_with_their_options(command):
     ended = await command("connect", "support-desk")
 

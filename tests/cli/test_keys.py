@@ -10,8 +10,11 @@ from gateway.access.identity.store import IdentityStore
 from gateway.connectors.model import NewConnector
 from gateway.connectors.store import ConnectorStore
 from gateway.foundation.db.pool import Database
-from gateway.foundation.vault.vault import Vault, parse_keys
+from gateway.foundation.vault.vault import Vault, WrappedKey, parse_keys
+from gateway.run.monitoring.health_checks import of_key_services
+from gateway.settings import Settings
 from tests.harness.command_line import invoked
+from tests.harness.key_services import KeyServices, service_urls
 
 CREDENTIALS = {"api_token": "CANARY"}
 
@@ -120,3 +123,32 @@ async def test_keys_in_an_environment_variable_are_not_changed(operator: Operato
     assert code == 1
     assert "GATEWAY_ENCRYPTION_KEYS, so change them where it is set" in error
     assert given not in error
+
+
+@pytest.mark.usefixtures("connector")
+async def test_a_key_service_wraps_a_new_key_and_is_needed_to_rotate_and_not_to_list(operator: Operator):
+    async with KeyServices().serving() as services:
+        url = service_urls(services)["vault"]
+        printed = await operator.keys("new", "--url", url, **services.environ)
+        added = await operator.keys("add", "--url", url, **services.environ)
+        [(key_id, wrapped), _] = operator.keys_in_file()
+        settings = Settings(encryption_keys_file=operator.key_file, encryption_keys_seconds=7200)
+
+        healthy = [each async for each in of_key_services(settings, services.environ)]
+        services.is_away = True
+        away = [each async for each in of_key_services(settings, services.environ)]
+        listed = await operator.keys("list", **services.environ)
+        unrotated = await operator.keys("rotate", **services.environ)
+        services.is_away = False
+        rotated = await operator.keys("rotate", **services.environ)
+
+    [(_, new)] = parse_keys(printed[1])
+    assert (added[0], listed[0], unrotated[0], rotated[0]) == (0, 0, 1, 0)
+    assert isinstance(new, WrappedKey)
+    assert isinstance(wrapped, WrappedKey)
+    assert json.loads(listed[1])[0] == {"id": key_id, "use": "seals", "credentials": 0, "url": url}
+    assert f"the encryption key {key_id}: {url} does not respond" in unrotated[2]
+    assert f"1 credentials are now wrapped by {key_id}" in rotated[1]
+    assert [(each.status, each.message) for each in healthy] == [("passed", f"{url} unwraps the key {key_id}")]
+    assert away[0].status == "failed"
+    assert "hold their keys for up to 7,200 s after it last unwrapped them" in away[0].message

@@ -22,6 +22,13 @@ from tests.harness.databases import url_of
 from tests.harness.waiting import eventually
 
 KEY = f"k1:{b64encode(bytes(32)).decode()}"
+#: a prefix that would allow all of a server
+TWO_VAULTS = (
+    '{"7d1f6a52-0000-4000-8000-000000000000": ["vault://a.example/s"],'
+    ' "7d1f6a52-0000-4000-8000-000000000001": ["vault://b.example/s"]}'
+)
+ONE_VAULT = '{"7d1f6a52-0000-4000-8000-000000000000": ["vault://a.example/s"]}'
+PLACE = '{"7d1f6a52-0000-4000-8000-000000000000": ["vault://h.example"]}'
 NOBODY = "postgresql://nobody@127.0.0.1:1/gateway"
 
 
@@ -56,6 +63,13 @@ def require_one_line(ended, message: str) -> None:
             "GATEWAY_PUBLIC_URL: must be a URL such as https://",
         ),
         (("serve",), {"GATEWAY_METRICS_BIND": "local"}, "GATEWAY_METRICS_BIND: 'local' is not a valid listen address"),
+        (("worker",), {"GATEWAY_SECRET_REFERENCES": "vault://h/s"}, "GATEWAY_SECRET_REFERENCES: must be JSON such as"),
+        (
+            ("worker",),
+            {"GATEWAY_SECRET_REFERENCES": PLACE},
+            "vault://h.example: must be written vault://HOST[:PORT]/MOUNT",
+        ),
+        (("worker",), {"GATEWAY_SECRET_REFERENCES": TWO_VAULTS}, "must name one host and port, but names a.example, b"),
         (("worker",), {"GATEWAY_SYNC_EVERY": "600"}, "GATEWAY_SYNC_EVERY: "),
         (("worker",), {"GATEWAY_SYNC_EVERY": "support-desk=600"}, "GATEWAY_SYNC_EVERY: must be JSON such as"),
         (
@@ -95,6 +109,10 @@ async def test_an_invalid_setting_or_a_missing_server_is_reported_in_one_line(co
     [
         ({"GATEWAY_ENCRYPTION_KEYS": "k1:CANARY"}, "an encryption key is written `id:base64 of 32 bytes`"),
         ({"GATEWAY_UPSTREAM_TEAM_CHAT": "localhost"}, "GATEWAY_UPSTREAM_TEAM_CHAT: the address must be scheme, host"),
+        (
+            {"GATEWAY_SECRET_REFERENCES": ONE_VAULT, "VAULT_ADDR": "https://b.example:8200"},
+            "GATEWAY_SECRET_REFERENCES: a.example is not b.example:8200, which VAULT_ADDR names",
+        ),
         ({"GATEWAY_SYNC_EVERY": '{"suport-desk": 60}'}, "GATEWAY_SYNC_EVERY: there is no kind 'suport-desk'; did you"),
     ],
 )

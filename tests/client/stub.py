@@ -21,7 +21,10 @@ CHAT_ID = "0b6f1f04-0c1f-4c7c-9c52-000000000002"
 FLOW_ID = "0b6f1f04-0c1f-4c7c-9c52-00000000000f"
 JOB_ID = "0b6f1f04-0c1f-4c7c-9c52-00000000000a"
 BLOB = bytes(range(256)) * 4096
-TICKETS = [{"id": number, "subject": f"Ticket {number}", "status": "open"} for number in range(1, 6)]
+TICKETS = [
+    {"id": number, "subject": f"Ticket {number}", "status": "open", "priority": ("low", "high")[number % 2]}
+    for number in range(1, 6)
+]
 
 
 def problem(status: int, code: str, detail: str, **more: Any) -> web.Response:
@@ -267,7 +270,7 @@ class Stub:
             return self._done([request])
         match body["entity"], body["action"]:
             case "tickets", "list":
-                return self._tickets(body["params"])
+                return self._tickets(body["params"], body.get("select_fields"))
             case "tickets", "context_store_search":
                 return self._search(body["params"])
             case "tickets", "create":
@@ -283,9 +286,10 @@ class Stub:
                 }
                 return problem(422, "unknown_entity", fault["message"], errors=[fault])
 
-    def _tickets(self, params: dict[str, Any]) -> web.Response:
+    def _tickets(self, params: dict[str, Any], select: list[str] | None) -> web.Response:
         size, page = params.get("per_page", 2), params.get("page", 1)
-        some = TICKETS[(page - 1) * size : page * size]
+        whole = TICKETS[(page - 1) * size : page * size]
+        some = whole if select is None else [{name: ticket[name] for name in select} for ticket in whole]
         following = {**params, "page": page + 1} if page * size < len(TICKETS) else None
         meta = {"next_page": following and "https://acme.example/tickets?page=next", "count": len(TICKETS)}
         return self._done(some, meta, **{"next": following, **self.list_members})

@@ -1,5 +1,6 @@
 import asyncio
 import hashlib
+import json
 import os
 import stat
 from pathlib import Path
@@ -7,8 +8,11 @@ from pathlib import Path
 import pytest
 
 from gateway import errors
+from gateway.foundation.saving.save import file_name_of, safe_name
 from tests.client.stub import BLOB
 
+#: a Content-Disposition → the name of the file; the tests of the TypeScript package read them too
+NAMES = json.loads((Path(__file__).parent / "typescript" / "file_names.json").read_text("utf-8"))
 FILE = ("support-desk", "attachments", {"attachment_id": 7})
 
 
@@ -93,7 +97,14 @@ async def test_a_file_in_a_folder_gets_its_name_from_the_response(gateway, tmp_p
     found = await gateway.download(*FILE, tmp_path)
 
     assert found.path.parent == tmp_path
-    assert found.path.name == "_report.pdf"
+    assert found.path.name == "report.pdf"
+
+
+@pytest.mark.parametrize(("disposition", "name"), NAMES.items())
+def test_a_file_has_a_name_without_folder_drive_and_stream(disposition, name):
+    stated = file_name_of({"Content-Disposition": f"attachment; {disposition}"})
+
+    assert safe_name(stated) == (name or "")
 
 
 async def test_bytes_are_streamed_in_chunks(gateway):

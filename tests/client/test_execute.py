@@ -206,6 +206,14 @@ async def test_pages_of_a_list_whose_records_may_move_overlap(gateway, stub):
     assert sizes == [(1, 3), (2, 2), (2, 3), (1, 3)]
 
 
+async def test_equal_parts_of_different_records_are_all_read(gateway, stub):
+    stub.kind["entities"]["tickets"]["actions"]["list"]["paging"] = {**PAGE, "order": "unknown"}
+
+    found = [ticket async for ticket in gateway.records("support-desk", "tickets", select=["priority"])]
+
+    assert found == [{"priority": ticket["priority"]} for ticket in TICKETS]
+
+
 async def test_a_search_fetches_all_pages(gateway, stub):
     found = [ticket async for ticket in gateway.search("support-desk", "tickets", {"eq": {"status": "open"}}, limit=4)]
 

@@ -73,7 +73,7 @@ def resolver(rows: Rows) -> ConnectorResolver:
         authorizer_of=lambda record, secret: StaticAuthorizer({}), ensure_token_variables=itself
     )
     store: Any = rows
-    return ConnectorResolver(store, shipped_catalog(), Upstreams(Transport()), authorizers)
+    return ConnectorResolver(store, shipped_catalog(), Upstreams(Transport()), authorizers, lambda: True)
 
 
 async def test_a_warm_call_sends_no_query(resolver: ConnectorResolver, rows: Rows):

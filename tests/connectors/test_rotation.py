@@ -7,13 +7,14 @@ from pydantic import SecretStr
 
 from gateway.access.audit.log import Audit
 from gateway.connectors.consent.apps import RegisteredApps
-from gateway.connectors.key_rotation.rotation import Rotation
+from gateway.connectors.key_rotation.rotation import Rotation, census
 from gateway.connectors.store import ConnectorStore
 from gateway.errors import InternalError
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Vault
 from gateway.kinds.loading import load_catalog
 from gateway.run.sealed_tables import SEALED_TABLES
+from gateway.upstream.oauth_tokens.client_keys import ClientKeys
 from tests.connectors.conftest import CREDENTIALS, NEW, OLD, Create
 from tests.harness.clients import caller_of
 
@@ -43,7 +44,7 @@ async def test_after_a_rotation_the_old_key_is_needed_for_nothing(
     database: Database, organization_id: UUID, create: Create
 ):
     connector_id = await create()
-    await RegisteredApps(Audit(database), load_catalog(), database, Vault([OLD]), {}).put(
+    await RegisteredApps(Audit(database), load_catalog(), database, Vault([OLD]), {}, ClientKeys([], "")).put(
         caller_of(organization_id), "support-desk", "id", SecretStr("CANARY-secret")
     )
 
@@ -52,7 +53,7 @@ async def test_after_a_rotation_the_old_key_is_needed_for_nothing(
     renewed = ConnectorStore(database, Vault([NEW]))
     assert sum(done) == 2
     assert (await renewed.secret(organization_id, connector_id)).values == CREDENTIALS
-    assert await rotation(database, NEW).census() == {"new": 2}
+    assert await census(database, SEALED_TABLES) == {"new": 2}
 
 
 async def test_a_rotation_is_no_change_of_the_credentials(database: Database, organization_id: UUID, create: Create):
@@ -96,7 +97,7 @@ async def test_what_does_not_open_is_reported_and_does_not_stop_the_rest(
     [failure] = pass_over.failures
     assert failure.startswith(f"connector_secrets {broken}: ")
     assert "which is not in the key list" in failure
-    assert await pass_over.census() == {"new": 1, "lost": 1}
+    assert await census(database, SEALED_TABLES) == {"new": 1, "lost": 1}
     renewed = ConnectorStore(database, Vault([NEW]))
     assert (await renewed.secret(organization_id, sound)).values == CREDENTIALS
     with pytest.raises(InternalError):

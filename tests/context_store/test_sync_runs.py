@@ -1,8 +1,10 @@
 """Runs against an application that is changed between them: what is found, what is gone, where they go on."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
+from inspect import isawaitable
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -19,6 +21,7 @@ from gateway.context_store.sync import schedule, sources
 from gateway.context_store.sync.job import SynchronizationRun
 from gateway.context_store.sync.record_read import record_read
 from gateway.context_store.sync.run import Report, SyncRun
+from gateway.context_store.sync.single import RecordsRun
 from gateway.contract.connectors import ConnectorStatus, CopyStatus
 from gateway.errors import JobCanceled, UpstreamInvalidResponse
 from gateway.jobs.model import StoredJob
@@ -58,6 +61,8 @@ class Application:
         answer = self.answers[request.path](
             {**request.query, **(await request.json() if request.can_read_body else {})}
         )
+        if isawaitable(answer):
+            answer = await answer
         status, document, *headers = answer if isinstance(answer, tuple) else (200, answer)
         return web.json_response(document, status=status, headers=headers[0] if headers else None)
 
@@ -288,6 +293,37 @@ class StoppedAttempt(InMemoryRunContext):
             raise JobCanceled("the worker shuts down")
 
 
+def job_of(tenant, connector: UpstreamConnector, params: dict[str, Any]) -> tuple[Connectors, StoredJob]:
+    """A job of these params, and the resolver of its connector."""
+    own = {"organization_id": tenant.organization_id}
+    of_connector = {**own, "id": tenant.connector_id, "kind": "support-desk", "status": ConnectorStatus.ACTIVE}
+    record = ConnectorRecord(**{each.name: of_connector.get(each.name) for each in fields(ConnectorRecord)})
+    of_job = {**own, "id": uuid4(), "connector_id": tenant.connector_id, "progress": 0, "params": params}
+    job = StoredJob(**{name: of_job.get(name) for name in StoredJob.__struct_fields__})
+    return Connectors(ResolvedConnector(record, connector)), job
+
+
+async def test_records_of_notices_are_read_at_the_same_time_and_those_that_came_are_stored(
+    connect, application, run, stored, database, tenant
+):
+    application.answers[GROUPS] = paged()
+    await run("support-desk", "groups")
+    all_asked = asyncio.Barrier(8)
+
+    async def answer(id_: int) -> Any:
+        async with asyncio.timeout(20):
+            await all_asked.wait()
+        return REFUSED if id_ == 3 else {"group": {"id": id_, "name": f"g{id_}"}}
+
+    ids = range(1, 9)
+    application.answers |= {f"/api/v2/groups/{id_}.json": lambda _, id_=id_: answer(id_) for id_ in ids}
+    resolver, job = job_of(tenant, connect("support-desk"), {"records": {"groups": [str(id_) for id_ in ids]}})
+
+    await RecordsRun(database, resolver, job, InMemoryRunContext()).run()
+
+    assert list(await stored("groups")) == ["1", "2", "4", "5", "6", "7", "8"]
+
+
 async def test_a_full_synchronization_begins_at_the_beginning_and_its_next_attempt_continues(
     application, connect, run, database, tenant
 ):
@@ -297,13 +333,8 @@ async def test_a_full_synchronization_begins_at_the_beginning_and_its_next_attem
         await run("support-desk", "groups")
     application.answers[GROUPS] = whole
     application.asked.clear()
-    own = {"organization_id": tenant.organization_id}
-    of_connector = {**own, "id": tenant.connector_id, "kind": "support-desk", "status": ConnectorStatus.ACTIVE}
-    record = ConnectorRecord(**{each.name: of_connector.get(each.name) for each in fields(ConnectorRecord)})
-    params = {"entities": ["groups"], "full": True}
-    of_job = {**own, "id": uuid4(), "connector_id": tenant.connector_id, "progress": 0, "params": params}
-    job = StoredJob(**{name: of_job.get(name) for name in StoredJob.__struct_fields__})
-    resolver, context = Connectors(ResolvedConnector(record, connect("support-desk"))), StoppedAttempt()
+    resolver, job = job_of(tenant, connect("support-desk"), {"entities": ["groups"], "full": True})
+    context = StoppedAttempt()
 
     with pytest.raises(JobCanceled):
         await SynchronizationRun(database, resolver, schedule.Intervals(), job, context).run()

@@ -62,6 +62,8 @@ async def test_organizations_take_turns_when_many_entities_are_due(copies, due_r
     [run] = await due_runs_of()
 
     assert sorted(run.entities) == NAMES
+    held = "SELECT count(*) FROM context_entities WHERE held_by IS NOT NULL AND connector_id = $1"
+    assert await owner.fetchval(held, hostile.connector_id) <= 200 - len(NAMES)
     await owner.execute("DELETE FROM context_entities WHERE connector_id = $1", hostile.connector_id)
 
 

@@ -30,7 +30,7 @@ class Receiver:
         #: when each of them arrived, in seconds since 1970
         self.arrived: defaultdict[str, list[float]] = defaultdict(list)
         self.ids: defaultdict[str, list[str]] = defaultdict(list)
-        self.headers: list[dict[str, str]] = []
+        self.headers: defaultdict[str, list[dict[str, str]]] = defaultdict(list)
 
     async def handle(self, request: web.Request) -> web.Response:
         body, headers = await request.read(), dict(request.headers)
@@ -38,7 +38,7 @@ class Receiver:
             Webhook(secret).verify(body, headers)
             SvixWebhook(secret).verify(body, headers)
         event = msgspec.json.decode(body)
-        self.headers.append(headers)
+        self.headers[request.path].append(headers)
         answered = self.answers.get(request.path, lambda _: 204)(event)
         if inspect.isawaitable(answered):
             answered = await answered

@@ -1,12 +1,14 @@
 """Webhooks deliver every event at least once and in order, whatever receivers answer and whichever worker is lost."""
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from uuid import UUID, uuid4
 
+import msgspec
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
@@ -21,10 +23,11 @@ from gateway.context_store.records import documents, upsert
 from gateway.contract.events import DeliveryStatus, EventType, NewWebhook, WebhookStatus
 from gateway.errors import InvalidParams, NotFound
 from gateway.events.deliverer import Deliverer
-from gateway.events.model import EventFilter
+from gateway.events.model import EventFilter, event_types
 from gateway.events.recording import add_event, add_record_events
 from gateway.events.sender import Sender
-from gateway.events.service import WebhookService
+from gateway.events.service import WebhookService, stored_members
+from gateway.events.signing import new_secret
 from gateway.events.store import MAX_PENDING, WebhookStore
 from gateway.events.subscription_store import SubscriptionStore
 from gateway.foundation.aio.loops import every, running
@@ -102,7 +105,7 @@ def deliverer(database, store, feed, sender):
             feed=feed,
             sender=sender,
             worker=name,
-            read_records=lambda organization_id, _, *which: documents(database, organization_id, *which),
+            read_records=partial(documents, database),
             retry_seconds=RETRY_SECONDS,
         )
 
@@ -215,6 +218,25 @@ async def test_a_delivery_that_is_not_answered_2xx_is_sent_again_with_the_same_i
     assert (done.response_status, done.attempts, done.error) == (204, 2, None)
 
 
+async def test_a_retry_has_a_timestamp_and_a_signature_of_its_own(receiver, subscribed, working, changed, hurry):
+    await subscribed()
+    answers = iter([503, 204])
+
+    receiver.answers["/"] = lambda _: next(answers)
+    async with working():
+        await changed("1")
+        await soon(lambda: len(receiver.ids["/"]) == 1)
+        sent_at = int(receiver.headers["/"][0]["webhook-timestamp"])
+        await soon(lambda: time.time() >= sent_at + 1)  # timestamps have whole seconds
+        await hurry()
+        await soon(lambda: len(receiver.ids["/"]) == 2)
+
+    first, second = receiver.headers["/"]
+    assert first["webhook-id"] == second["webhook-id"]
+    assert int(first["webhook-timestamp"]) < int(second["webhook-timestamp"])
+    assert first["webhook-signature"] != second["webhook-signature"]
+
+
 async def delivered_as(status, webhooks, caller, webhook):
     """The deliveries of a webhook, once one has that status."""
     found = []
@@ -288,6 +310,14 @@ async def test_a_webhook_without_a_success_for_too_long_is_disabled_and_continue
         await soon(lambda: sorted(ids_of(receiver)) == ["1", "2"])
 
 
+async def test_a_delivery_to_a_subscription_is_retried_for_a_quarter_of_an_hour(subscribed):
+    webhook = await subscribed()
+
+    subscription = msgspec.structs.replace(webhook, subscription_id="sub_1")
+
+    assert (webhook.rules(RETRY_SECONDS).retry_seconds, subscription.rules(RETRY_SECONDS).retry_seconds) == (3600, 900)
+
+
 async def test_a_delivery_is_given_up_after_the_time_for_retries(
     receiver, subscribed, working, changed, webhooks, caller, sql, hurry
 ):
@@ -307,6 +337,24 @@ async def test_a_delivery_is_given_up_after_the_time_for_retries(
 
     assert failed.error == "the receiver answered 500"
     assert ids_of(receiver) == ["good", "bad"]
+
+
+async def test_a_worker_has_two_hundred_turns_at_most(store, deliverer, database, receiver, sql):
+    identity, request = IdentityStore(database), NewWebhook(url=receiver.url, types=event_types(["record.*"]))
+    for _ in range(210):
+        organization_id = (await identity.create_organization(f"o-{uuid4().hex}")).id
+        await store.create(stored_members(organization_id, uuid4(), request, None), new_secret())
+    await sql("UPDATE webhooks SET retry_at = now()")
+    worker = deliverer()
+
+    await worker.deliver()
+
+    assert len(worker._turns) == 200
+    await worker.close()
+
+
+def test_an_attempt_has_fifteen_seconds(sender):
+    assert sender._timeout == 15
 
 
 @pytest.mark.parametrize("status", [200, 201, 500])
@@ -377,6 +425,19 @@ async def test_organizations_take_turns_and_one_has_half_of_those_that_the_other
     assert len(first) == 1 + 4
     assert again == []
     assert await store.claim("w", 60, 8, {other: 1, uuid4(): 2}) != []
+
+
+async def test_the_webhook_of_one_organization_is_claimed_before_the_second_of_another(store, database, receiver, sql):
+    identity, request = IdentityStore(database), NewWebhook(url=receiver.url, types=event_types(["record.*"]))
+    ids = [(await identity.create_organization(f"o-{uuid4().hex}")).id for _ in range(4)]
+    for organization_id in (*[ids[0]] * 4, *ids[1:]):
+        await store.create(stored_members(organization_id, uuid4(), request, None), new_secret())
+    await sql("UPDATE webhooks SET retry_at = now(), turn_at = created_at")
+
+    claimed = await store.claim("w", 60, 8, {uuid4(): 4})
+
+    assert len(claimed) == 4
+    assert {each.webhook.organization_id for each in claimed} == set(ids)
 
 
 async def test_a_private_address_is_never_connected_to(subscribed, webhooks, caller, database, store, feed, receiver):
@@ -527,7 +588,7 @@ async def test_a_rotated_secret_and_the_one_before_it_both_verify(
         await soon(lambda: len(receiver.received["/"]) == 3)
 
     assert old != new
-    assert [len(headers["webhook-signature"].split()) for headers in receiver.headers] == [2, 2, 1]
+    assert [len(headers["webhook-signature"].split()) for headers in receiver.headers["/"]] == [2, 2, 1]
 
 
 async def test_a_delivery_may_hold_the_record_as_the_copy_has_it(

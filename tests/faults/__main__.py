@@ -19,8 +19,11 @@ from tests.faults import (
     batches,
     event_storm,
     exports,
+    failover,
+    key_storm,
     long_operations,
     metering,
+    move,
     notice_storm,
     people,
     remembered_answers,
@@ -57,6 +60,28 @@ _EXPORTS = """## Exports
 
 `python -m tests.faults.exports`: lists are exported while everything is struck, and the files are read at once.
 Lost is an export without a file, untrue a complete response that is not exactly the application's records.
+"""
+_FAILOVER = """## Failover
+
+`python -m tests.faults.failover`: two front ends and two workers on PostgreSQL with a synchronous standby; creates are
+submitted under keys at both front ends when the primary is lost, and the standby is promoted a second later. The
+primary is killed with `kill -9`, or all its processes stop without a word, as with a machine that has lost its power.
+The processes have both hosts in their URL, or the address of a proxy that is pointed at the standby.
+"""
+_KEYS = """## Key service away
+
+`python -m tests.faults.key_storm`: connectors are called through a front end and two workers, whose encryption key a
+key service has wrapped. The service cuts its connections, and then leaves requests without an answer, for half of the
+time for which keys are held, as an hour is of the two hours by default. A worker is killed meanwhile, and waits for the
+service. Afterwards all processes get another key and the data keys are wrapped again, while the calls go on.
+"""
+_MOVE = """## Organization moved
+
+`python -m tests.faults.move`: an organization is exported and imported by another gateway, with its own PostgreSQL,
+Redis, files and keys, while its clients write, submit jobs and export lists to files. Each gateway has an application
+that records its requests. A write that is refused is repeated under its key, at the other gateway after the import.
+Lost is a write or a job that neither gateway has done, doubled one that was done twice or at both, untrue an answer
+that the applications deny.
 """
 _LONG = """## Long operations
 
@@ -117,6 +142,9 @@ _OTHERS: Mapping[str, tuple[str, Callable[[], Coroutine[Any, Any, Any]]]] = {
     "approvals": (_APPROVALS, lambda: approvals.approval_storm(approvals.APPROVALS, approvals.FAULTS)),
     "batches": (_BATCHES, lambda: batches.batch_storm(batches.BATCHES, batches.OPERATIONS, batches.FAULTS)),
     "exports": (_EXPORTS, lambda: exports.export_storm(exports.EXPORTS, exports.RECORDS, exports.FAULTS)),
+    "failover": (_FAILOVER, lambda: failover.failovers(failover.JOBS)),
+    "keys": (_KEYS, lambda: key_storm.key_storm(key_storm.CONNECTORS, key_storm.AWAY)),
+    "move": (_MOVE, lambda: move.move_storm(move.WRITES, move.QUEUED)),
     "long_operations": (
         _LONG,
         lambda: long_operations.long_storm(long_operations.OPERATIONS, long_operations.TICKETS, long_operations.FAULTS),

@@ -44,7 +44,10 @@ class Accounts(Upstream):
         app = create_sandbox(shipped_catalog(), seed=7, scale=_SCALE, job_seconds=0.2)
         app.middlewares.append(self._answer)
         async with served(app) as self.url:
-            yield self
+            try:
+                yield self
+            finally:
+                self.gate.set()
 
     @web.middleware
     async def _answer(
@@ -60,6 +63,7 @@ class Accounts(Upstream):
             self.foreign.append(f"{request.method} {request.path} of {account} names {', '.join(sorted(named))}")
         self.written.update(re.findall(rf"{account}\.[\w-]+", text))
         response = await handler(request)
+        await self.gate.wait()
         if not isinstance(response, web.Response) or response.content_type != "application/json":
             return response
         marked = self._marked(json.loads(response.body or b"null"), account)

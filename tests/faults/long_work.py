@@ -25,6 +25,8 @@ class LongWorkReport:
     lost: int = 0
     doubled: int = 0
     untrue: int = 0
+    #: a line about each that was lost, for people
+    details: list[str] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
@@ -50,7 +52,7 @@ class LongWorkReport:
             "lost, doubled, untrue": f"{self.lost}, {self.doubled}, {self.untrue}",
             "seconds": f"{self.seconds:.0f}",
         }
-        return "\n".join(f"{name:<24}{value}" for name, value in rows.items())
+        return "\n".join([*(f"{name:<24}{value}" for name, value in rows.items()), *self.details])
 
 
 def _listed(counts: Counter[str]) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import aiohttp
@@ -22,7 +23,7 @@ from gateway.foundation.db.pool import Database
 from tests.faults.arena import Arena, arena, ticket
 from tests.faults.insistent import InsistentClient
 from tests.faults.long_work import LongWorkReport, run_alone
-from tests.faults.strikes import KILL_FRONT_END, KILL_WORKER, Strikes
+from tests.faults.strikes import KILL_FRONT_END, KILL_WORKER, PATIENCE, Strike, Strikes
 from tests.harness.caller import Answer, Api, UnexpectedStatus
 from tests.harness.waiting import eventually
 
@@ -35,8 +36,6 @@ _EXPORTED = 300.0
 _AGAIN = ("unauthorized", "idempotency_in_flight", "rate_limited", "unavailable")
 #: the ids of tickets that are read by jobs, and by callers that wait
 _BY_JOB, _AT_ONCE = 1_000_000, 2_000_000
-#: seconds for which a process holds the entry of a read, and some for the request itself
-_HELD = 2.0
 _COME = "UPDATE schedules SET next_run_at = now() WHERE next_run_at > now() AND last_run_at IS NULL"
 _OPEN = "SELECT count(*) FROM jobs WHERE finished_at IS NULL"
 #: ways to call, and how often each is chosen
@@ -54,6 +53,9 @@ class MeteringStorm:
     report: LongWorkReport = field(init=False)
     #: a caller at each front end
     apis: Sequence[Api] = ()
+    #: calls that have ended, and when the last one did, by the monotonic clock
+    called: int = 0
+    called_at: float = field(default_factory=time.monotonic)
     room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_CONCURRENT))
 
     def __post_init__(self) -> None:
@@ -67,14 +69,23 @@ class MeteringStorm:
             path = desk.path
             self.apis = [await stack.enter_async_context(self.gateway.api(each)) for each in self.gateway.front_ends]
             async with asyncio.TaskGroup() as storming:
-                storming.create_task(strikes.some(self.faults))
+                storming.create_task(self._strike(strikes))
                 for number, way in enumerate(chosen):
                     storming.create_task(self._call(path, number, way))
+        self.report.counts["calls a second"] = round(self.calls / (self.called_at - started))
         await eventually(self._are_due, within=300)
         await eventually(self._are_ended, within=300)
         await self.gateway.swept()
+        await eventually(self._are_taken_over, within=60)
         await self._judge(strikes)
         return self.report.finish(strikes, time.monotonic() - started)
+
+    async def _strike(self, strikes: Strikes) -> None:
+        """Strike whenever a further part of the calls has ended."""
+        for number in range(self.faults):
+            part = number * self.calls // (self.faults + 1)
+            await eventually(lambda part=part: self.called >= part, within=PATIENCE)
+            await strikes.some(1)
 
     async def _are_due(self) -> bool:
         await self.gateway.stores.value(_COME)
@@ -83,11 +94,14 @@ class MeteringStorm:
     async def _are_ended(self) -> bool:
         return bool(await self.gateway.stores.value(_OPEN) == 0)
 
+    def _are_taken_over(self) -> bool:
+        """Whether the entries that killed front ends have left are stored."""
+        return not list((Path(self.gateway.environment["GATEWAY_DATA_DIR"]) / "audit").glob("*.journal"))
+
     async def _call(self, path: str, number: int, way: str) -> None:
         name = f"{way.replace(' ', '-')}.{number}"
         client = InsistentClient(self.gateway, random.Random(f"{self.seed} {name}"), shared=self.apis)
         async with self.room:
-            await asyncio.sleep(client.random.uniform(0, 2.0 * self.faults * _CONCURRENT / self.calls))
             match way:
                 case "inline":
                     await self._once(client, path, name, "create", ticket(name))
@@ -105,6 +119,7 @@ class MeteringStorm:
                     await self._insist(client, f"{path}/execute", name, body, is_job=True)
                 case _:
                     await self._once(client, path, name, "get", {"ticket_id": _AT_ONCE + number})
+        self.called, self.called_at = self.called + 1, time.monotonic()
 
     async def _once(self, client: InsistentClient, path: str, name: str, action: str, params: Any) -> None:
         """One request without a key, which nobody repeats."""
@@ -152,7 +167,7 @@ class MeteringStorm:
         self.report.ended = {"calls in usage": usage, "calls in the audit log": in_log}
         self.report.untrue += sum(abs(usage[kind] - in_log[kind]) for kind in ("succeeded", "failed", "unknown"))
         self._judge_writes([each for each in ends if each["effect"] != "read"])
-        self._judge_reads([each for each in ends if each["effect"] == "read"], strikes)
+        self._judge_reads([each for each in ends if each["effect"] == "read"], strikes.all)
 
     def _judge_writes(self, ends: list[Mapping[str, Any]]) -> None:
         """Compare the writes of the log with those that the application received."""
@@ -164,24 +179,29 @@ class MeteringStorm:
         untold = Counter(_request_of(name) for name in upstream.created if name not in set(done))
         report.counts["writes received"] = upstream.created.total()
         report.counts["of them unknown"] = untold.total()
-        report.lost += sum((untold - unknown).values())
+        lost = untold - unknown
+        report.lost += lost.total()
+        report.details += [f"{count} writes of {name} are in no entry" for name, count in lost.items()]
 
-    def _judge_reads(self, ends: list[Mapping[str, Any]], strikes: Strikes) -> None:
-        """Compare the reads; a killed front end may have held entries of reads whose callers waited."""
+    def _judge_reads(self, ends: list[Mapping[str, Any]], strikes: Sequence[Strike]) -> None:
+        """Compare the reads of the log with those that the application received."""
         upstream, report = self.gateway.upstream, self.report
         metered = Counter(str(each["request_id"]) for each in ends)
         report.doubled += sum(count > 1 for count in metered.values())
         report.untrue += sum(_kind_of(each) == "succeeded" and _read(each) not in upstream.read_at for each in ends)
-        kills = [each.began for each in strikes.all if each.fault is KILL_FRONT_END]
         report.counts["reads received"] = len(upstream.read_at)
+        report.counts["of them interrupted"] = sum(each["outcome"] == "interrupted" for each in ends)
         for number, at in upstream.read_at.items():
-            is_by_job = number < _AT_ONCE
-            name = f"read-by-a-job.{number - _BY_JOB}" if is_by_job else f"read.{number - _AT_ONCE}"
-            if metered[name]:
-                continue
-            may_be_held = not is_by_job and any(0 <= kill - at <= _HELD for kill in kills)
-            report.counts["held by a killed front end"] += may_be_held
-            report.lost += not may_be_held
+            name = f"read-by-a-job.{number - _BY_JOB}" if number < _AT_ONCE else f"read.{number - _AT_ONCE}"
+            if not metered[name]:
+                report.lost += 1
+                report.details.append(f"{name} was received {_beside(at, strikes)} and is in no entry")
+
+
+def _beside(at: float, strikes: Sequence[Strike]) -> str:
+    """The time beside that of the nearest strike."""
+    nearest = min(strikes, key=lambda each: abs(each.began - at), default=None)
+    return "and nothing was struck" if nearest is None else f"{at - nearest.began:+.3f} s from: {nearest.fault.name}"
 
 
 def ended_calls(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import random
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -52,6 +52,8 @@ class NoticeOutcome:
     sent_at: defaultdict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
     #: seconds from the oldest change that an event is of to its delivery
     delays: list[float] = field(default_factory=list)
+    #: the part of them from the event to its delivery
+    on_the_way: list[float] = field(default_factory=list)
     #: changed tickets without an event of their own
     without_event: int = 0
     events: int = 0
@@ -70,7 +72,8 @@ class NoticeOutcome:
             "notices": f"{LOST:.0%} lost, {DOUBLED:.0%} sent twice",
             "events": f"{self.events:,}, each to 2 receivers, and to one that answers 410",
             "records without event": str(self.without_event),
-            "delay of an event": f"p50 {self._delay(0.5):.2f} s, p90 {self._delay(0.9):.2f} s after its oldest change",
+            "delay of an event": f"{_shares(self.delays)} after its oldest change",
+            "of it, its delivery": _shares(self.on_the_way),
             **self.deliveries.rows,
             "took": f"{self.seconds:.0f} s until the last event was delivered",
         }
@@ -79,9 +82,6 @@ class NoticeOutcome:
     @property
     def _pace(self) -> str:
         return "" if self.rate is None else f", {self.rate:g} each second"
-
-    def _delay(self, share: float) -> float:
-        return sorted(self.delays)[int(len(self.delays) * share)] if self.delays else 0.0
 
 
 async def storm(folder: Path, stores: Stores, outcome: NoticeOutcome, kills: int, interval: int) -> NoticeOutcome:
@@ -125,11 +125,20 @@ async def _judge(outcome: NoticeOutcome, told: dict[int, str], receiver: Receive
     for path in paths:
         outcome.deliveries.judge(receiver, path, expected=len(told), records=set(told.values()))
     outcome.deliveries.judge(receiver, "/theirs", expected=0, records=())
-    outcome.delays = [*_delays(outcome, receiver, paths[0])]
+    for delay, on_the_way in _delays(outcome, receiver, paths[0]):
+        outcome.delays.append(delay)
+        outcome.on_the_way.append(on_the_way)
 
 
-def _delays(outcome: NoticeOutcome, receiver: Receiver, path: str) -> Iterator[float]:
-    """For each event that a path has taken, the seconds since the oldest change that no earlier event is of."""
+def _shares(seconds: Sequence[float]) -> str:
+    p50, p90, p99 = (sorted(seconds)[int(len(seconds) * share)] if seconds else 0.0 for share in (0.5, 0.9, 0.99))
+    return f"p50 {p50:.2f} s, p90 {p90:.2f} s, p99 {p99:.2f} s"
+
+
+def _delays(outcome: NoticeOutcome, receiver: Receiver, path: str) -> Iterator[tuple[float, float]]:
+    """For each event that a path has taken, the seconds since the oldest change that no earlier event is of, and since
+    the event itself.
+    """
     told: dict[int, float] = defaultdict(float)
     for event, arrived in zip(receiver.received[path], receiver.arrived[path], strict=True):
         if "data" not in event:
@@ -138,7 +147,7 @@ def _delays(outcome: NoticeOutcome, receiver: Receiver, path: str) -> Iterator[f
         changes = [each for each in outcome.sent_at[ticket] if told[ticket] < each <= at]
         told[ticket] = max(told[ticket], at)
         if changes:
-            yield arrived - changes[0]
+            yield arrived - changes[0], arrived - at
 
 
 async def is_loaded(connector: ConnectorApi) -> bool:

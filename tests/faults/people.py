@@ -38,7 +38,7 @@ _CONCURRENT = 16
 _REQUEST, _PATIENCE, _LIFE = 20.0, 240.0, 14_400
 #: one of so many people has a webhook
 _SUBSCRIBER = 5
-_CONNECTORS = "/api/v1/integrations/connectors"
+CONNECTORS = "/api/v1/integrations/connectors"
 #: the kinds of the connectors: the names of the credentials that have the account, others, and a list
 KINDS: tuple[tuple[str, str, dict[str, str], tuple[str, str]], ...] = (
     ("support-desk", "api_token", {"email": "a@example.com", "subdomain": "acme"}, ("tickets", "list")),
@@ -56,7 +56,7 @@ _IN_SESSION = {"call", "write", "agent", "job", "search", "download"}
 #: codes of errors after which a call is repeated
 _AGAIN = {"idempotency_in_flight", "rate_limited", "unavailable", "overloaded", "upstream_unavailable"}
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-_PEOPLE = """
+ADD_PEOPLE = """
     WITH given AS (SELECT * FROM unnest($2::uuid[], $3::bytea[]) AS given (id, token)), new AS (
         INSERT INTO clients (id, name, secret_hashes, scopes) SELECT id, 'person', '{}', '{read,write}' FROM given
     ), acting AS (
@@ -149,8 +149,10 @@ class PeopleStorm:
         """Set everybody up, storm, and judge what everybody got."""
         connector = aiohttp.TCPConnector(limit=0, force_close=True)
         async with aiohttp.ClientSession(connector=connector) as self.http:
+            began = time.monotonic()
             await self._set_up()
             started = time.monotonic()
+            self.report.counts["seconds of set-up"] = round(started - began)
             strikes = Strikes(self.gateway, self.seed, (KILL_WORKER, KILL_FRONT_END))
             chosen = random.Random(self.seed).choices(list(_WAYS), list(_WAYS.values()), k=self.calls)
             async with asyncio.TaskGroup() as storming:
@@ -180,10 +182,10 @@ class PeopleStorm:
             delegate = {"delegate_for": ["staff"]}
             await administrator.call("PATCH", f"/api/v1/clients/{gateway.api_client.id}", json=delegate)
             for slot in range(len(KINDS)):
-                body = _connector(slot, _shared(slot))
-                (await administrator.post(_CONNECTORS, body)).document(201)
+                body = connector_of(slot, shared(slot))
+                (await administrator.post(CONNECTORS, body)).document(201)
             ids, tokens = [each.id for each in self.people], [hashed(each.token) for each in self.people]
-            await gateway.stores.rows(_PEOPLE, gateway.api_client.organization_id, ids, tokens, _LIFE)
+            await gateway.stores.rows(ADD_PEOPLE, gateway.api_client.organization_id, ids, tokens, _LIFE)
             program = administrator.headers["Authorization"].removeprefix("Bearer ")
             await self._for_each(lambda person: self._equip(person, program))
         await eventually(self._are_ended, within=_PATIENCE)
@@ -197,13 +199,13 @@ class PeopleStorm:
 
     async def _equip(self, person: Person, program: str) -> None:
         for slot in range(len(KINDS)):
-            body = {**_connector(slot, person.account(slot)), "owner": "me"}
-            made = (await self._insist(person.token, "POST", _CONNECTORS, body)).document
+            body = {**connector_of(slot, person.account(slot)), "owner": "me"}
+            made = (await self._insist(person.token, "POST", CONNECTORS, body)).document
             person.connectors.append(made["id"])
             self.owner_of[made["id"]] = person
         opening = {"person": {"id": str(person.id)}, "expires_in": _LIFE}
         person.session = (await self._insist(program, "POST", "/api/v1/sessions", opening)).document["token"]
-        copy = f"{_CONNECTORS}/{person.connectors[0]}/context-store/sync"
+        copy = f"{CONNECTORS}/{person.connectors[0]}/context-store/sync"
         await self._insist(person.token, "POST", copy, {"entities": ["tickets"]})
         if person.number % _SUBSCRIBER == 0:
             path = f"/{person.number}"
@@ -229,7 +231,7 @@ class PeopleStorm:
 
     async def _by(self, way: str, person: Person, slot: int, token: str, name: str, chance: random.Random) -> str:
         kind, _, _, (entity, action) = KINDS[slot]
-        execute = f"{_CONNECTORS}/{person.connectors[slot]}/execute"
+        execute = f"{CONNECTORS}/{person.connectors[slot]}/execute"
         listing = {"entity": entity, "action": action}
         match way:
             case "call":
@@ -239,7 +241,7 @@ class PeopleStorm:
                 slot = chance.choice((0, 4))
                 body, path = (
                     _write(person.account(slot), slot, name),
-                    f"{_CONNECTORS}/{person.connectors[slot]}/execute",
+                    f"{CONNECTORS}/{person.connectors[slot]}/execute",
                 )
                 headers = {"Prefer": "respond-async"} if chance.random() < 1 / 2 else {}
                 reply = await self._insist(token, "POST", path, body, {"Idempotency-Key": name, **headers})
@@ -252,10 +254,10 @@ class PeopleStorm:
                 return await self._ended(reply, person, slot, token)
             case "search":
                 body = {"entity": "tickets", "action": "context_store_search", "params": {"query": {}, "limit": 20}}
-                path = f"{_CONNECTORS}/{person.connectors[0]}/execute"
+                path = f"{CONNECTORS}/{person.connectors[0]}/execute"
                 return self._told(await self._insist(token, "POST", path, body), person, 0)
             case "download":
-                path = f"{_CONNECTORS}/{person.connectors[0]}/download/attachments?attachment_id=10001"
+                path = f"{CONNECTORS}/{person.connectors[0]}/download/attachments?attachment_id=10001"
                 return self._told(await self._insist(token, "GET", path), person, 0)
             case "events":
                 return self._told(await self._insist(token, "GET", "/api/v1/events?limit=200"), person, None)
@@ -302,10 +304,10 @@ class PeopleStorm:
         other = chance.choice([each for each in self.people if each is not person])
         slot, token = chance.randrange(len(KINDS)), chance.choice((person.token, person.session))
         entity, action = KINDS[slot][3]
-        path = f"{_CONNECTORS}/{other.connectors[slot]}"
+        path = f"{CONNECTORS}/{other.connectors[slot]}"
         requests = [
             ("POST", f"{path}/execute", {"entity": entity, "action": action}),
-            ("GET", f"{_CONNECTORS}/{other.connectors[0]}/download/attachments?attachment_id=10001", None),
+            ("GET", f"{CONNECTORS}/{other.connectors[0]}/download/attachments?attachment_id=10001", None),
             ("POST", f"{path}/batch", {"operations": [{"entity": entity, "action": action}]}),
             *(("GET", f"/api/v1/jobs/{each}/result", None) for each in other.jobs[-1:]),
         ]
@@ -399,15 +401,15 @@ class PeopleStorm:
         )
 
 
-def _shared(slot: int) -> str:
+def shared(slot: int) -> str:
     """The account of the connector that everybody may use."""
     return f"acct-shared-{slot}"
 
 
-def _connector(slot: int, account: str) -> dict[str, Any]:
+def connector_of(slot: int, account: str) -> dict[str, Any]:
     kind, secret, others, _ = KINDS[slot]
     credentials = {**others, secret: account}
-    name = f"Shared {slot}" if account == _shared(slot) else account
+    name = f"Shared {slot}" if account == shared(slot) else account
     members = {"workspace_name": "acme", "connector_type": kind, "name": name, "validate": False}
     return {**members, "credentials": credentials}
 

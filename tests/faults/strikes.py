@@ -7,7 +7,7 @@ import random
 import signal
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,13 +54,19 @@ async def _kill_server(gateway: Arena, server: LocalServer, seconds: float) -> N
 
 
 async def _freeze(gateway: Arena, target: Program | LocalServer, seconds: float) -> None:
-    """Stop the process and its children, of which PostgreSQL has one for each connection."""
+    with frozen(target):
+        await asyncio.sleep(seconds)
+
+
+@contextlib.contextmanager
+def frozen(target: Program | LocalServer) -> Iterator[None]:
+    """Stop the process and its children, of which PostgreSQL has one for each connection, within the block."""
     assert target.pid is not None
     stopped = [target.pid, *(child.pid for child in psutil.Process(target.pid).children(recursive=True))]
     for pid in stopped:
         _signal(pid, signal.SIGSTOP)
     try:
-        await asyncio.sleep(seconds)
+        yield
     finally:
         for pid in stopped:
             _signal(pid, signal.SIGCONT)

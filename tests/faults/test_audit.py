@@ -79,6 +79,32 @@ async def test_a_write_that_was_under_way_at_a_kill_is_unknown(gateway: Arena, i
     assert found.document()["data"] == told
 
 
+async def test_a_read_that_was_answered_or_under_way_at_a_kill_is_in_the_log(gateway: Arena):
+    front_end, (answered, under_way) = await gateway.front_end_apart(), (4711, 4712)
+    async with gateway.desk() as desk, gateway.api(front_end) as api:
+        there = desk.through(api)
+        assert (await there.send("tickets", "get", {"ticket_id": answered})).status == 200
+        gateway.upstream.gate.clear()
+        lost = asyncio.create_task(there.send("tickets", "get", {"ticket_id": under_way}))
+        await eventually(lambda: under_way in gateway.upstream.read_at)
+        await front_end.kill()
+        with pytest.raises(aiohttp.ClientError):
+            await lost
+        gateway.upstream.gate.set()
+        told = await eventually(lambda: _of_both(desk))
+    gateway.front_ends.remove(front_end)
+
+    assert {each["target"]: each["outcome"] for each in told} == {
+        str(answered): "succeeded",
+        str(under_way): "interrupted",
+    }
+
+
+async def _of_both(desk: ConnectorApi) -> list[dict[str, Any]]:
+    entries = await listed(desk.api, desk, "tickets.get")
+    return entries if len(entries) == 2 else []
+
+
 async def test_a_batch_whose_workers_are_killed_has_an_entry_for_each_operation_that_was_sent(gateway: Arena):
     count = 300
     operations = [{"entity": "tickets", "action": "create", "params": ticket(uuid4().hex)} for _ in range(count)]
@@ -95,10 +121,40 @@ async def test_a_batch_whose_workers_are_killed_has_an_entry_for_each_operation_
         entries = await entries_of(gateway, desk)
         batch = await eventually(lambda: _two(desk.api, desk))
 
-    assert Counter(entry["outcome"] for entry in entries) == Counter(item["status"] for item in items)
+    ends = [entry for entry in entries if entry["entry_kind"] == "settlement"]
+    assert Counter(entry["outcome"] for entry in ends) == Counter(item["status"] for item in items)
+    assert Counter(entry["call_id"] for entry in entries) == Counter([entry["call_id"] for entry in ends] * 2)
     made = sorted(str(item["result"]["id"]) for item in items if item["status"] == "succeeded")
     assert sorted(entry["target"] for entry in entries if entry["outcome"] == "succeeded") == made
     assert [each["outcome"] for each in batch] == ["succeeded", "accepted"]
+
+
+@pytest.mark.parametrize("action", ["create", "update"])
+async def test_a_batch_that_maintenance_ends_leaves_what_it_had_sent_as_unknown(gateway: Arena, action: str):
+    named = [{"ticket_id": number + 1} if action == "update" else {} for number in range(300)]
+    params = [{**ticket(uuid4().hex), **name} for name in named]
+    operations = [{"entity": "tickets", "action": action, "params": each} for each in params]
+    async with gateway.desk() as desk:
+        body = {"operations": operations, "concurrency": 5}
+        job = (await desk.api.post(f"{desk.path}/batch", body)).document(202)["job"]
+        await desk.api.job_once(job, lambda seen: seen["progress"] >= 10)
+        gateway.upstream.gate.clear()
+        gateway.upstream.update_gate.clear()
+        await eventually(lambda: gateway.upstream.open == 5)
+        await gateway.stores.value("UPDATE jobs SET worker_losses = 5 WHERE id = $1::text::uuid", job["id"])
+        await gateway.workers.pop().kill()
+        gateway.upstream.gate.set()
+        gateway.upstream.update_gate.set()
+        await gateway.worker()
+        ended = await desk.api.ended_job(job)
+        listing = await listed(desk.api, desk, f"tickets.{action}")
+        result = (await desk.api.get(f"/api/v1/jobs/{job['id']}/result")).document(409)["result"]
+
+    kept = [each["status"] for each in result["results"]]
+    assert (result["total"], result["unknown"]) == (300, 5)
+    assert (ended["status"], ended["error"]["known"]["items_in_flight"]) == ("unknown", 5)
+    assert Counter(each["outcome"] for each in listing) == {"succeeded": len(kept), "unknown": 5}
+    assert set(kept) == {"succeeded"}
 
 
 async def _two(api: Api, desk: ConnectorApi) -> list[dict[str, Any]]:

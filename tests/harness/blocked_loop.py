@@ -2,12 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from tests.harness.machine import slowness
 
+T = TypeVar("T")
+
+#: the largest part of a computation that one callback may take, if it is divided into turns or is made in a thread
+PART = 0.25
 #: maximum seconds of one callback
 LIMIT = 0.1 * slowness()
 
@@ -45,3 +50,16 @@ def measured(longest: LongestCallback) -> Iterator[None]:
         yield
     finally:
         asyncio.Handle._run = run  # type: ignore[attr-defined]
+
+
+async def divided(computation: Coroutine[Any, Any, T], part: float = PART) -> T:
+    """The result of a computation; fails if one callback takes a larger part of its processor time.
+
+    It is a task of its own, because what a task does before it first waits is not measured within that task.
+    """
+    longest, begun = LongestCallback(), time.process_time()
+    with measured(longest):
+        result = await asyncio.get_running_loop().create_task(computation)
+    whole = time.process_time() - begun
+    assert longest.seconds <= part * whole, f"{longest.callback} took {longest.seconds:.3f} s of {whole:.3f} s"
+    return result

@@ -65,3 +65,12 @@ def write_wordy_kind(root: Path) -> Path:
             schema["description"] = text
     change_file(folder / "items.yaml", {"description": text, "synonyms": [MARKUP], "actions": entity["actions"]})
     return folder
+
+
+def kind_document(kind: str, server: str | None = None) -> dict[str, Any]:
+    """A valid kind as an import stores it, perhaps at another server."""
+    files = {name.removesuffix(".yaml"): yaml.safe_load(text) for name, text in starter_files(kind).items()}
+    connector = files.pop("connector")
+    if server is not None:
+        connector |= {"server": server, "hosts": [server.removeprefix("https://")]}
+    return {"connector": connector, "entities": files}

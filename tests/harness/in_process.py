@@ -90,7 +90,7 @@ async def front_end(
     async with TestServer(create_sandbox(catalog, seed=7, job_seconds=0.2)) as sandbox:
         upstream = str(sandbox.make_url("/").origin())
         with patch.dict(os.environ, upstreams_at(upstream)):
-            app = create_app(_settings(folder, database_url, redis_url, settings))
+            app = create_app(_settings(folder, database_url, redis_url, {"sandbox_url": upstream, **settings}))
             app.add_routes(routes)
             runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=1)
             async with _running(runner, str(settings.get("bind", "127.0.0.1:0"))) as base_url:

@@ -71,6 +71,11 @@ class McpServer:
     unknown_session: int = 404
     #: the result of a call, or a whole response with `error`; echoes the arguments by default
     answer: Mapping[str, Any] | None = None
+    #: the whole response to a call, in place of that to its id; and the status of each response
+    response: Any = None
+    status: int = 200
+    #: whether a stream ends after its response
+    is_ended: bool = False
     #: whether a stream goes on without a response, and whether it ends without one
     is_endless: bool = False
     is_cut: bool = False
@@ -122,7 +127,8 @@ class McpServer:
             )
         if "id" not in message:
             return web.Response(status=202)
-        return await self._responded(request, self._response(message, method, params))
+        response = self._response(message, method, params) if self.response is None else self.response
+        return await self._responded(request, response)
 
     def _initialized(self, message: Mapping[str, Any]) -> web.Response:
         headers = {}
@@ -204,9 +210,9 @@ class McpServer:
         wait = "pollIntervalMs" if self.is_new else "pollInterval"
         return {"taskId": task_id, "status": state, "statusMessage": f"it is {state}", wait: self.interval}
 
-    async def _responded(self, request: web.Request, response: Mapping[str, Any]) -> web.StreamResponse:
+    async def _responded(self, request: web.Request, response: Any) -> web.StreamResponse:
         if not self.streams:
-            return web.json_response(response)
+            return web.json_response(response, status=self.status)
         stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await stream.prepare(request)
         notice = {"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}
@@ -220,12 +226,14 @@ class McpServer:
             return stream
         if not self.is_silent:
             await stream.write(_event(response))
+        if self.is_ended:
+            return stream
         # A client need not wait for the end of the stream.
         await asyncio.Event().wait()
         return stream
 
 
-def _event(message: Mapping[str, Any]) -> bytes:
+def _event(message: Any) -> bytes:
     return f"event: message\r\ndata: {json.dumps(message)}\r\n\r\n".encode()
 
 

@@ -11,6 +11,9 @@ from urllib.parse import parse_qsl, urlencode
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from joserfc import jwt
+from joserfc.jwk import KeySet
+from multidict import CIMultiDict
 
 from tests.harness.mcp_server import McpServer
 
@@ -20,6 +23,8 @@ RESOURCE_PATH, SERVER_PATH, PROVIDER_PATH = (
     "/.well-known/oauth-authorization-server/tenant",
     "/tenant/.well-known/openid-configuration",
 )
+#: RFC 7523 §2.2
+JWT_BEARER = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 #: answers a request in place of the document
 Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -28,7 +33,7 @@ Answering = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class SignInServer(McpServer):
     """Issues codes and tokens for its tools; tests change its manners at any time."""
 
-    #: the header of a 401
+    #: the headers of a 401, one in each line
     challenge: str | None = f'Bearer resource_metadata="https://mcp.tracker.io{RESOURCE_PATH}", scope="issues:read"'
     #: members that replace those of its metadata, the authorization server's and a registration's; None removes one
     resource: dict[str, Any] = field(default_factory=dict)
@@ -42,6 +47,10 @@ class SignInServer(McpServer):
     needed: dict[str, str] = field(default_factory=dict)
     #: a client that is registered already: id → secret
     clients: dict[str, str] = field(default_factory=dict)
+    #: the published keys of a client that signs (RFC 7523 §2.2); None: nobody has to
+    client_keys: dict[str, Any] | None = None
+    #: whether a revocation needs the member `client_secret`, as at servers of the official SDK
+    needs_secret_in_form: bool = False
     #: access token → the scopes that a person has given
     good: dict[str, str] = field(default_factory=dict)
     refreshable: dict[str, str] = field(default_factory=dict)
@@ -50,7 +59,9 @@ class SignInServer(McpServer):
     registered: list[dict[str, Any]] = field(default_factory=list)
     consents: list[dict[str, str]] = field(default_factory=list)
     token_requests: list[dict[str, str]] = field(default_factory=list)
+    revocations: list[dict[str, str]] = field(default_factory=list)
     revoked: list[str] = field(default_factory=list)
+    assertions: list[str] = field(default_factory=list)
     _codes: dict[str, dict[str, str]] = field(default_factory=dict)
     _count: int = 0
 
@@ -64,7 +75,7 @@ class SignInServer(McpServer):
     async def handle(self, request: web.Request) -> web.StreamResponse:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if given not in self.good:
-            headers = {} if self.challenge is None else {"WWW-Authenticate": self.challenge}
+            headers = CIMultiDict(("WWW-Authenticate", each) for each in (self.challenge or "").splitlines())
             return web.json_response({"error": "invalid_token"}, status=401, headers=headers)
         message = await request.json()
         needed = self.needed.get(str(message.get("params", {}).get("name")), "")
@@ -90,8 +101,7 @@ class SignInServer(McpServer):
             case "/tenant/token":
                 return await self._token(request)
             case "/tenant/revoke":
-                self.revoked.append(dict(parse_qsl(await request.text()))["token"])
-                return web.Response()
+                return await self._revoked(request)
         return web.Response(status=404)
 
     def _resource(self) -> dict[str, Any]:
@@ -118,6 +128,7 @@ class SignInServer(McpServer):
         client_id = f"registered-{len(self.registered)}"
         self.clients[client_id] = f"canary-secret-{len(self.registered)}"
         answer = {**metadata, "client_id": client_id, "client_secret": self.clients[client_id], **self.registration}
+        self.clients[client_id] = answer["client_secret"] or ""
         return web.json_response(_without_none(answer), status=201)
 
     def _consented(self, request: web.Request) -> web.Response:
@@ -132,8 +143,7 @@ class SignInServer(McpServer):
     async def _token(self, request: web.Request) -> web.Response:
         form = dict(parse_qsl(await request.text()))
         self.token_requests.append(form)
-        client_id, secret = _client(request, form)
-        if not client_id.startswith("https://") and self.clients.get(client_id) != secret:
+        if not self._is_client(request, form):
             return web.json_response({"error": "invalid_client"}, status=401)
         if form["grant_type"] == "refresh_token":
             scopes = self.refreshable.pop(form["refresh_token"], None)
@@ -143,6 +153,33 @@ class SignInServer(McpServer):
             words = f"not good: {' '.join(form.values())}"
             return web.json_response({"error": "invalid_grant", "error_description": words}, status=400)
         return web.json_response(self.issued(scopes))
+
+    async def _revoked(self, request: web.Request) -> web.Response:
+        form = dict(parse_qsl(await request.text(), keep_blank_values=True))
+        self.revocations.append(form)
+        if not self._is_client(request, form):
+            return web.json_response({"error": "invalid_client"}, status=401)
+        if self.needs_secret_in_form and "client_secret" not in form:
+            return web.json_response({"error": "invalid_request"}, status=400)
+        self.revoked.append(form["token"])
+        return web.Response()
+
+    def _is_client(self, request: web.Request, form: Mapping[str, str]) -> bool:
+        """Whether the client has proved itself as it must."""
+        if self.client_keys is not None:
+            return self._has_signed(form)
+        client_id, secret = _client(request, form)
+        return client_id.startswith("https://") or self.clients.get(client_id) == secret
+
+    def _has_signed(self, form: Mapping[str, str]) -> bool:
+        signed = jwt.decode(form.get("client_assertion", ""), KeySet.import_key_set(self.client_keys))
+        client = {"essential": True, "value": form["client_id"]}
+        jwt.JWTClaimsRegistry(
+            iss=client, sub=client, aud={"essential": True, "value": ISSUER}, exp={"essential": True}
+        ).validate(signed.claims)
+        is_new = signed.claims["jti"] not in self.assertions
+        self.assertions.append(signed.claims["jti"])
+        return is_new and form["client_assertion_type"] == JWT_BEARER
 
     def _redeemed(self, form: Mapping[str, str]) -> str | None:
         asked = self._codes.pop(form["code"], None)

@@ -39,6 +39,11 @@ class PostgresRelay:
             listener.close()
             await listener.wait_closed()
 
+    def point(self, url: str) -> None:
+        """Relay new connections to another server, and break those to the present one."""
+        self._server = URL(url)
+        self.cut()
+
     def cut(self) -> None:
         """Break all connections."""
         for connection in self._connections:
@@ -48,7 +53,11 @@ class PostgresRelay:
         if not self.is_open:
             writer.transport.abort()
             return
-        server_reader, server_writer = await self._connected()
+        try:
+            server_reader, server_writer = await self._connected()
+        except OSError:
+            writer.transport.abort()
+            return
         writers = {writer, server_writer}
         self._connections |= writers
         try:

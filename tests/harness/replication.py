@@ -6,6 +6,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+import asyncpg
+
 from gateway.embedded.directory import owned_directory
 from gateway.embedded.postgres import DATABASE, SUPERUSER, EmbeddedPostgres
 from gateway.embedded.program import Program
@@ -47,6 +49,22 @@ class ListeningPostgres(EmbeddedPostgres):
         )
         subprocess.run(program.command(), env=SERVER_ENVIRONMENT, cwd=self.directory, check=True)
         self.close()
+
+    async def require_standby(self) -> None:
+        """Let commits wait from now on until a standby has them."""
+        await self._execute("ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()")
+
+    async def promote(self) -> None:
+        """Make the standby a primary; returns when it accepts writes."""
+        await self._execute("SELECT pg_promote()")
+
+    async def _execute(self, *statements: str) -> None:
+        connection = await asyncpg.connect(self.url)
+        try:
+            for statement in statements:
+                await connection.execute(statement)
+        finally:
+            await connection.close()
 
     def _responds(self, pid: int) -> bool:
         lines = self._lock_lines()

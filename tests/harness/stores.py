@@ -67,11 +67,17 @@ class Stores:
             await connection.close()
 
 
+def _fast_server(directory: Path) -> EmbeddedPostgres:
+    return EmbeddedPostgres(directory, durable=False)
+
+
 @asynccontextmanager
-async def own_stores() -> AsyncIterator[Stores]:
-    """A migrated database and an empty Redis, within the block."""
+async def own_stores(
+    server: Callable[[Path], EmbeddedPostgres] = _fast_server,
+) -> AsyncIterator[Stores]:
+    """A migrated database, on a server of this kind, and an empty Redis, within the block."""
     with short_path() as folder, ThreadPoolExecutor(1) as thread:
-        postgres = with_cluster(EmbeddedPostgres(folder / "p", durable=False))
+        postgres = with_cluster(server(folder / "p"))
         redis = EmbeddedRedis(folder / "r")
         stores = Stores(folder, postgres, redis, thread)
         try:
@@ -79,7 +85,7 @@ async def own_stores() -> AsyncIterator[Stores]:
             await migrate(postgres.url)
             yield stores
         finally:
-            for server in (redis, postgres):
-                if server.pid is not None:
-                    os.kill(server.pid, signal.SIGCONT)
-                await stores.in_servers(server.stop)
+            for each in (redis, postgres):
+                if each.pid is not None:
+                    os.kill(each.pid, signal.SIGCONT)
+                await stores.in_servers(each.stop)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gateway.contract.jobs import JobStatus
-from gateway.errors import IdempotencyMismatch, NotFound, Unavailable
+from gateway.errors import IdempotencyMismatch, InternalError, NotFound, Unavailable
 from gateway.foundation.db.pool import Database
 from gateway.jobs.model import JobFilter
 from gateway.jobs.store import IdempotencyKey, JobStore
@@ -31,6 +31,15 @@ async def test_an_accepted_job_is_there_as_it_was_given(jobs, new_job):
     assert (job.params, job.labels, job.workspace_name) == ({"a": "\u0000 ü"}, {"team": "x"}, "w")
 
 
+async def test_params_of_a_job_are_read_as_they_were_given(jobs, new_job):
+    params = {"b": {"é": [1, 2**63, -(2**63), 1.0, -0.0, 5e-324, 1.5e300], "a": []}, "text": '東京 🦊 \u2028\0\x1f"\\/'}
+    new = new_job(params=params)
+
+    await jobs.accept(new)
+
+    assert repr((await jobs.get_stored(new.organization_id, new.id)).params) == repr(params)
+
+
 async def test_jobs_accepted_at_once_are_each_their_own(jobs, new_job):
     new = [new_job(params={"number": number}) for number in range(250)]
 
@@ -47,6 +56,21 @@ async def test_one_bad_job_among_many_fails_alone(jobs, new_job):
     outcomes = await asyncio.gather(*(jobs.accept(each) for each in new), return_exceptions=True)
 
     assert [number for number, outcome in enumerate(outcomes) if isinstance(outcome, Exception)] == [7]
+
+
+async def test_a_job_that_was_accepted_before_and_cannot_be_read_fails_alone(database, jobs, new_job, sql):
+    new = [new_job() for _ in range(3)]
+    for each in new[:2]:
+        await jobs.accept(each)
+    await sql("UPDATE jobs SET params = 'altered' WHERE id = $1", new[0].id)
+
+    async with database.system() as connection:
+        accepted = await jobs.accept_all_within(connection, new)
+    outcomes = await asyncio.gather(*(jobs.accept(each) for each in new), return_exceptions=True)
+
+    for found in (accepted, [getattr(each, "job", each) for each in outcomes]):
+        assert isinstance(found[0], InternalError)
+        assert [each.id for each in found[1:]] == [each.id for each in new[1:]]
 
 
 async def test_a_key_brings_its_first_job_back(jobs, new_job):

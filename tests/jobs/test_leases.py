@@ -6,7 +6,9 @@ import pytest
 
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
+from gateway.errors import DeniedByPolicy, InternalError, InvalidParams, document
 from gateway.jobs.leases import JobOutcome, LostLease
+from gateway.jobs.model import JobFilter
 from gateway.jobs.store import IdempotencyKey
 from tests.jobs.conftest import SHARES, WORKER
 
@@ -194,6 +196,39 @@ async def test_a_released_call_gives_its_key_back_and_is_settled(jobs, leases, n
     assert again.is_new
     rows = await sql("SELECT entry_kind, outcome FROM audit WHERE call_id = $1", call.id)
     assert [tuple(row) for row in rows] == [("settlement", "upstream_rate_limited")]
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome", "policies"),
+    [
+        (InvalidParams('"code": "another"', extra={"code_of": {"code": "inner"}}), "invalid_params", ["begun"]),
+        (DeniedByPolicy('the policy "policy": "x"', extra={"policy": "main", "advice": "ask"}), "denied_by_policy",
+         ["main"]),
+        (DeniedByPolicy("no policy permits this"), "denied_by_policy", []),
+        (InternalError("a number", extra={"value": float("nan")}), "internal_error", ["begun"]),
+    ],
+)  # fmt: skip
+async def test_a_call_is_settled_with_the_code_and_the_policy_of_its_error(
+    jobs, leases, new_job, sql, error, outcome, policies
+):
+    call = (await jobs.accept(new_job(is_inline=True), claimed_by=WORKER)).job
+    await leases.note_policies(call, ["begun"])
+
+    await leases.finish(call, JobOutcome(status=JobStatus.FAILED, error=document(error)))
+
+    rows = await sql("SELECT outcome, policies FROM audit WHERE call_id = $1", call.id)
+    assert [tuple(row) for row in rows] == [(outcome, policies)]
+
+
+async def test_causes_of_failures_are_counted_beside_a_malformed_error(jobs, leases, claimed, sql):
+    ended = [await claimed() for _ in range(2)]
+    for job in ended:
+        await leases.finish(job, JobOutcome(status=JobStatus.FAILED, error=document(InvalidParams("no"))))
+    await sql("UPDATE jobs SET error = 'malformed' WHERE id = $1", ended[0].id)
+
+    causes = await jobs.causes(ended[0].organization_id, JobFilter(), 100, 10)
+
+    assert {each.code for each in causes} == {"failed", "invalid_params"}
 
 
 async def test_state_and_records_are_kept_together(jobs, leases, claimed):

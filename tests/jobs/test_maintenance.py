@@ -8,7 +8,7 @@ import pytest
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.foundation.db.notifications import WRITTEN, NotificationListener
-from gateway.jobs.maintenance import MAX_LOSSES, MAX_LOSSES_AMONG_OTHERS, Maintenance
+from gateway.jobs.maintenance import INTERVAL, MAX_LOSSES, MAX_LOSSES_AMONG_OTHERS, Maintenance
 from gateway.jobs.model import StoredJob
 from gateway.jobs.processes import process_name
 from gateway.jobs.store import IdempotencyKey
@@ -16,6 +16,7 @@ from tests.harness.waiting import eventually
 from tests.jobs.conftest import RETENTION, SEALING, SHARES, WORKER
 
 KEY = IdempotencyKey("k", b"request", 3600)
+PAST_START = f"SELECT pg_postmaster_start_time() < now() - interval '{3 * INTERVAL} seconds'"
 
 
 @pytest.mark.parametrize(
@@ -85,6 +86,28 @@ async def test_a_job_continues_at_once_when_its_process_has_certainly_ended(data
     assert due == 1
     assert (await jobs.get(lost.organization_id, lost.id)).status is JobStatus.QUEUED
     assert (await jobs.get(held.organization_id, held.id)).status is JobStatus.RUNNING
+
+
+async def test_a_process_that_has_just_started_gives_others_time_to_renew_their_leases(
+    database, jobs, claimed, lost, sql
+):
+    async def is_old() -> bool:
+        return bool((await sql(PAST_START))[0][0])
+
+    await eventually(is_old)  # a PostgreSQL that has just started lets no lease be judged either
+    job = await claimed(effect=Effect.READ)
+    await lost(job)
+    started = Maintenance(database, RETENTION, SEALING, timeout=2 * INTERVAL)
+
+    async def is_requeued() -> bool:
+        return bool(await started.reap())
+
+    early = await is_requeued()
+    status = (await jobs.get(job.organization_id, job.id)).status
+    await eventually(is_requeued)
+
+    assert not early
+    assert status is JobStatus.RUNNING
 
 
 async def test_a_process_with_a_session_has_not_ended_whatever_its_pid_says(
@@ -189,6 +212,19 @@ async def test_an_inline_call_that_was_lost_before_sending_gives_its_key_back(jo
     again = await jobs.accept(new_job(is_inline=True), KEY, claimed_by="here")
 
     assert again.is_new
+
+
+async def test_a_malformed_error_of_one_lost_call_keeps_no_other_from_ending(jobs, maintenance, new_job, lost, sql):
+    calls = [(await jobs.accept(new_job(is_inline=True), claimed_by="me")).job for _ in range(2)]
+    await sql('UPDATE jobs SET error = \'{"code": "x", NaN\' WHERE id = $1', calls[0].id)
+    for each in calls:
+        await lost(each)
+
+    await maintenance.reap()
+
+    assert await sql("SELECT id FROM jobs") == []
+    rows = await sql("SELECT outcome FROM audit WHERE call_id = ANY ($1)", [each.id for each in calls])
+    assert [row["outcome"] for row in rows] == ["worker_crashed"] * 2
 
 
 async def test_an_inline_write_that_was_lost_after_sending_stays_unknown_under_its_key(

@@ -26,6 +26,9 @@ SCREENS = ("", "/connectors", "/playground?operation=support-desk.tickets.create
            "/budgets?change=support-agent", "/approvals/notice", "/grants", "/settings", "/health")  # fmt: skip
 PAGES = (
     "connector",
+    "copies",
+    "operations",
+    "settings of a connector",
     "failed job",
     "schedule",
     "webhook",
@@ -35,6 +38,10 @@ PAGES = (
     "found",
     "wrong search",
     "no page",
+    "client",
+    "new schedule",
+    "change of a schedule",
+    "batch",
     "sign-in",
     "choice",
     "form",
@@ -117,6 +124,9 @@ async def addresses(running) -> dict[str, str]:
         search = f"/console/search?connector={desk.record['id']}&entity=tickets"
         return {
             "connector": f"/console/connectors/{desk.record['id']}",
+            "copies": f"/console/connectors/{desk.record['id']}?tab=copies",
+            "operations": f"/console/connectors/{desk.record['id']}?tab=operations",
+            "settings of a connector": f"/console/connectors/{desk.record['id']}?tab=settings&connected",
             "failed job": f"/console/jobs/{job['id']}",
             "schedule": f"/console/schedules/{schedule_id}",
             "webhook": f"/console/webhooks/{webhook_id}",
@@ -126,6 +136,10 @@ async def addresses(running) -> dict[str, str]:
             "found": "/console/playground?query=close+a+ticket",
             "wrong search": f"{search}&field=no_such_field&operator=eq&value=1",
             "no page": "/console/connectors/6f1d7b8c-0000-4000-8000-000000000000",
+            "client": f"/console/settings/clients/{running.client_id}",
+            "new schedule": f"/console/schedules/new?connector={desk.record['id']}&operation=support-desk.tickets.list",
+            "change of a schedule": f"/console/schedules/{schedule_id}/change",
+            "batch": f"/console/batches?connector={desk.record['id']}&operation=support-desk.tickets.get",
             "sign-in": "/console/sign-in",
             "choice": link,
             "form": f"{link}?kind=support-desk",
@@ -174,7 +188,7 @@ async def test_a_bulk_update_is_followed_live_to_its_result(page, api):
     await page.evaluate("window.isTheSamePage = true")
     await page.wait_for_selector("#job .status.succeeded", timeout=60_000)
     assert await page.evaluate("window.isTheSamePage")
-    assert await page.get_attribute("#job progress", "value") == "120"
+    await page.wait_for_selector("#job progress[value='120']")
     assert await page.locator("#job section[aria-labelledby=result] table").count() == 1
     await taken(page, "job")
 
@@ -202,6 +216,59 @@ async def test_the_progress_of_a_job_is_shown_while_it_runs(page, api, running):
     assert (len(set(seen)) > 1, seen[-1]) == (True, 400)
 
 
+async def test_work_is_begun_and_ended_without_scripts(chromium: Browser, running, session, api, tmp_path):
+    desk = await api.connector(name="Help desk")
+    file = tmp_path / "tickets.ndjson"
+    file.write_text('{"ticket_id": 1}\n{"ticket_id": 2}\n')
+    context = await chromium.new_context(base_url=running.base_url, storage_state=session, java_script_enabled=False)
+    page = await context.new_page()
+
+    await page.goto("/console/webhooks")
+    await page.click("text=Create a webhook")
+    await page.fill("#url", "https://receiver.invalid/own")
+    await page.check("[name='type:job.failed']")
+    await page.click("button:text-is('Create')")
+    secret = await page.inner_text("[role=status] code")
+    await page.click("summary:text-is('Delete')")
+    await page.click("button:text-is('Delete the webhook')")
+    await page.wait_for_url("**/console/webhooks")
+
+    await page.goto(f"/console/schedules/new?connector={desk.record['id']}&operation=support-desk.tickets.list")
+    await page.select_option("#every", label="every hour")
+    await page.click("button:text-is('Show the next times')")
+    times = await page.locator("section[aria-labelledby=times] li").count()
+    await page.click("button:text-is('Create')")
+    await page.click("summary:text-is('Delete')")
+    await page.click("button:text-is('Delete the schedule')")
+    await page.wait_for_url("**/console/schedules")
+
+    await page.goto(f"/console/batches?connector={desk.record['id']}&operation=support-desk.tickets.get")
+    await page.set_input_files("#file", file)
+    await page.click("button:text-is('Start')")
+    await page.wait_for_url("**/console/jobs/*")
+    job_id = page.url.rpartition("/")[2]
+    ended = (await api.get(f"/api/v1/jobs/{job_id}/result?wait=60")).json()
+
+    await context.close()
+    assert secret.startswith("whsec_")
+    assert times == 5
+    assert (ended["result"]["total"], ended["result"]["succeeded"]) == (2, 2)
+
+
+async def test_on_a_telephone_a_row_is_a_card_with_its_status_first(page, api):
+    desk = await api.connector(name="Help desk")
+    await api.get(f"/api/v1/jobs/{(await desk.submit('tickets', 'list'))['id']}/result?wait=60")
+    await page.set_viewport_size({"width": 360, "height": 800})
+
+    await page.goto("/console/jobs")
+    cells = await page.locator("table.cards tbody tr >> nth=0").locator("td, th").all()
+    boxes = {await each.get_attribute("data-label"): await each.bounding_box() for each in cells}
+    places = {label: box["y"] for label, box in boxes.items() if box is not None}  # empty cells are not shown
+
+    assert min(places, key=places.__getitem__) == "Status"
+    assert len(set(places.values())) == len(places) > 4
+
+
 async def test_a_failed_job_is_understood_and_run_again(page, api):
     desk = await api.connector(name="Help desk")
     job = await desk.submit("tickets", "get", {"ticket_id": 999_999_999})
@@ -219,25 +286,46 @@ async def test_a_person_connects_by_key_from_the_console(page):
     workspace = f"w-{uuid4().hex[:8]}"
     await page.goto("/console/connectors")
     await page.fill("#workspace_name", workspace)
-    await page.click("text=Connect >> nth=-1")
+    await page.fill("#new-name", "On call")
+    await page.click("button:has-text('Connect an application')")
     await page.click("a[href$='kind=incident-management']")
     assert await findings(page) == []
     await page.fill("[name=api_key]", "any-key")
 
     await page.click("button:has-text('Connect')")
 
-    await page.wait_for_selector("text=is connected")
+    await page.wait_for_selector("h1:text-is('On call')")
+    assert "is connected" in await page.inner_text("[role=status]")
+    assert await page.locator("a:text-is('Give it to an agent')").count() == 1
+    await taken(page, "connected")
+    await page.click("a:text-is('Try it')")
+    assert await page.locator("a[href*='operation=incident-management.']").count() > 0
     await page.goto("/console/connectors")
     assert workspace in await page.inner_text("main")
     await taken(page, "connectors")
+
+
+async def test_an_application_that_refuses_its_credentials_is_connected_again_from_the_overview(page, api, running):
+    name = f"On call {uuid4().hex[:8]}"
+    on_call = await api.connector("Incident-Management", {"api_key": "key"}, name=name)
+    async with fault(running.sandbox_url, path_prefix="/", status=401):
+        await on_call.send("incidents", "list")
+    await page.goto("/console")
+
+    await page.click(f".notice:has-text('{name}') button")
+    await page.fill("[name=api_key]", "another-key")
+    await page.click("button:has-text('Connect')")
+
+    await page.wait_for_selector(f"h1:text-is('{name}')")
+    assert await page.locator(".status.active").count() == 1
 
 
 async def test_a_person_connects_by_consent_from_the_console(page, work_management_app):
     workspace = f"w-{uuid4().hex[:8]}"
     await page.goto("/console/connectors")
     await page.fill("#workspace_name", workspace)
-    await page.click("text=Connect >> nth=-1")
-    await page.click("a[href$='kind=work-management']")
+    await page.select_option("#new-kind", "work-management")
+    await page.click("button:has-text('Connect an application')")
     await page.click("button:has-text('Continue')")
 
     await page.click("#allow")
@@ -393,7 +481,7 @@ async def test_the_overview_draws_calls_and_their_duration(page, api):
     await taken(page, "overview")
 
 
-@pytest.mark.parametrize("span", ["hour", "day", "week"])
+@pytest.mark.parametrize("span", ["hour", "day", "week", "month"])
 async def test_the_times_of_plots_are_iso_8601(page, api, span):
     await api.connector(name="Help desk")
     await page.add_init_script("""

@@ -128,3 +128,78 @@ async def test_pydantic_ai_runs_the_tools_and_tells_the_model_what_is_wrong(gate
     assert "ticket_id" in refused.content
     assert done.content["priority"] == "urgent"
     assert ended.output == FINAL
+
+
+async def test_openai_agents_run_the_tools_and_tell_the_model_what_is_wrong(gateway):
+    from agents import Agent, Model, ModelResponse, RunConfig, Runner, ToolCallOutputItem, Usage
+    from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+
+    from gateway.client.openai_agents import openai_agents_tools
+
+    def called(number: int, name: str, arguments: str) -> ResponseFunctionToolCall:
+        return ResponseFunctionToolCall(arguments=arguments, call_id=f"c{number}", name=name, type="function_call")
+
+    said = ResponseOutputText(annotations=[], text=FINAL, type="output_text")
+    calls = [(GET, "[1]"), *((name, json.dumps(arguments)) for name, arguments in CALLS)]
+    script = iter(
+        [
+            *(called(number, *call) for number, call in enumerate(calls)),
+            ResponseOutputMessage(id="m", content=[said], role="assistant", status="completed", type="message"),
+        ]
+    )
+
+    class ScriptedModel(Model):
+        """A model that keeps to its script."""
+
+        async def get_response(self, *request, **options):
+            return ModelResponse(output=[next(script)], usage=Usage(), response_id=None)
+
+        def stream_response(self, *request, **options):
+            raise AssertionError("this run does not stream")
+
+    tools = openai_agents_tools(await gateway.tools(kind="support-desk"))
+    agent = Agent("Support", model=ScriptedModel(), tools=tools)
+
+    ended = await Runner.run(agent, "Make ticket 1 urgent", run_config=RunConfig(tracing_disabled=True))
+
+    no_object, refused, done = [item.output for item in ended.new_items if isinstance(item, ToolCallOutputItem)]
+    assert "not a JSON object" in no_object
+    assert refused.startswith("invalid_params: ")
+    assert "ticket_id" in refused
+    assert json.loads(done)["priority"] == "urgent"
+    assert ended.final_output == FINAL
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # LlamaIndex reads deprecated members of Pydantic
+async def test_llama_index_runs_the_tools_and_tells_the_model_what_is_wrong(gateway):
+    from llama_index.core.agent.workflow import FunctionAgent, ToolCallResult
+    from llama_index.core.base.llms.types import ChatMessage, ToolCallBlock
+    from llama_index.core.llms.mock import MockFunctionCallingLLM
+
+    from gateway.client.llama_index import llama_index_tools
+
+    script = iter(
+        [
+            *(
+                ChatMessage(
+                    role="assistant", blocks=[ToolCallBlock(tool_call_id=name, tool_name=name, tool_kwargs=args)]
+                )
+                for name, args in CALLS
+            ),
+            ChatMessage(FINAL, role="assistant"),
+        ]
+    )
+    model = MockFunctionCallingLLM(response_generator=lambda messages, **options: next(script), is_chat_model=True)
+    tools = llama_index_tools(await gateway.tools(kind="support-desk"))
+
+    run = FunctionAgent(llm=model, tools=tools, streaming=False).run("Make ticket 1 urgent")
+    results = [event.tool_output async for event in run.stream_events() if isinstance(event, ToolCallResult)]
+
+    refused, done = results
+    assert (refused.is_error, "ticket_id" in refused.content) == (True, True)
+    assert json.loads(done.content)["priority"] == "urgent"
+    assert str(await run) == FINAL
+    assert (
+        "ticket_id"
+        in next(tool for tool in tools if tool.metadata.name == GET).metadata.get_parameters_dict()["required"]
+    )

@@ -1,13 +1,10 @@
 """Clients that others generate of the OpenAPI document, and the program of docs/how-to/typescript.md.
 
-Where the generators are installed is told by two variables, both set by `.ci/run`:
-
-- TYPESCRIPT_CLIENT, a folder in which `npm install node@22 openapi-typescript@7.13.0 openapi-fetch@0.17.0 typescript@5
-  @types/node@22 standardwebhooks@1.0.0 @modelcontextprotocol/client@2.4.0` was run;
-- OPENAPI_PYTHON_CLIENT, a virtual environment with openapi-python-client, whose dependencies are not ours.
+Where the generators are installed is told by two variables, both set by `.ci/run`: TYPESCRIPT_CLIENT
+(`tests/harness/typescript.py`), and OPENAPI_PYTHON_CLIENT, a virtual environment with openapi-python-client, whose
+dependencies are not ours.
 """
 
-import asyncio
 import json
 import os
 import re
@@ -18,10 +15,11 @@ from typing import Any
 import pytest
 
 from gateway.client import Gateway
-from gateway.web.docs_site.kind_reference import kind_reference
+from gateway.web.docs_site.kind_reference import entity_reference, kind_reference
 from tests.harness.catalog import shipped_catalog
+from tests.harness.typescript import COMPILER, needs_npm, node, run, with_packages
 
-NPM, PYTHON = os.environ.get("TYPESCRIPT_CLIENT"), os.environ.get("OPENAPI_PYTHON_CLIENT")
+PYTHON = os.environ.get("OPENAPI_PYTHON_CLIENT")
 HOW_TO = Path(__file__).parents[2] / "docs/how-to"
 DOCUMENT = (HOW_TO / "typescript.md").read_text("utf-8")
 #: what the program of the document has at hand where other documents show a call
@@ -34,12 +32,8 @@ const ids = [1, 2, 3];
 """
 #: pages whose blocks are one program; `test_people_documents` runs those of two
 WHOLE = {"typescript", "agents-in-your-product", "agents-for-your-employees"}
-[PROGRAM] = re.findall(r"^```ts\n(.*?)^```", DOCUMENT, flags=re.MULTILINE | re.DOTALL)
-COMPILER = ("tsc", "--noEmit", "--strict", "--module", "nodenext", "--target", "es2023", "--allowImportingTsExtensions")
+_, PROGRAM = re.findall(r"^```ts\n(.*?)^```", DOCUMENT, flags=re.MULTILINE | re.DOTALL)
 
-needs_npm = pytest.mark.skipif(
-    NPM is None, reason="TYPESCRIPT_CLIENT names no folder with node 22 and the npm packages"
-)
 needs_python = pytest.mark.skipif(PYTHON is None, reason="OPENAPI_PYTHON_CLIENT names no virtual environment with it")
 
 #: what a generated client for Python makes of a call: the parsed 200, the job of a 202, and an error
@@ -61,34 +55,14 @@ json.dump([[each.status_code, type(each.parsed).__name__, each.parsed.to_dict()]
 """
 
 
-async def run(place: Path, *command: str, **variables: str) -> str:
-    """What a program prints; it must succeed."""
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=place,
-        env={**os.environ, **variables},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    output, errors = await asyncio.wait_for(process.communicate(), 120)
-    assert process.returncode == 0, (output + errors).decode()[-4000:]
-    return output.decode()
-
-
 @pytest.fixture(scope="module")
 async def typescript(running, tmp_path_factory) -> Path:
     """A folder with the packages and the types of the gateway."""
     place: Path = tmp_path_factory.mktemp("typescript")
-    (place / "node_modules").symlink_to(Path(NPM or "") / "node_modules")
+    with_packages(place)
     (place / "package.json").write_text('{"type": "module"}')
     await node(place, "openapi-typescript", f"{running.base_url}/openapi.json", "--output", "gateway.d.ts")
     return place
-
-
-async def node(place: Path, program: str, *words: str, **variables: str) -> str:
-    binaries = place / "node_modules" / ".bin"
-    path = f"{binaries}{os.pathsep}{os.environ['PATH']}"
-    return await run(place, str(binaries / program), *words, PATH=path, **variables)
 
 
 @needs_npm
@@ -144,7 +118,7 @@ def samples_of(document: Any) -> dict[str, str]:
         samples |= {
             f"{kind.name}.{action['anchor']}": dict(action["samples"])["TypeScript"]
             for entity in described["entities"]
-            for action in entity["actions"]
+            for action in entity_reference(kind, entity["name"])["actions"]
         }
     return {f"sample-{name}.ts": source for name, source in samples.items()}
 

@@ -1,6 +1,6 @@
 """The walks of docs/how-to/agents-in-your-product.md and agents-for-your-employees.md, in shell, Python and TypeScript.
 
-TYPESCRIPT_CLIENT names the folder with the npm packages; `test_generated_clients` says which.
+TYPESCRIPT_CLIENT names the folder with the npm packages; `tests/harness/typescript.py` says which.
 """
 
 import json
@@ -20,8 +20,8 @@ import pytest
 from tests.harness.caller import CREDENTIALS, Api
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.openid_provider import OpenIdProvider, openid_provider
-from tests.journeys.test_generated_clients import COMPILER, NPM, needs_npm, node
-from tests.journeys.test_generated_clients import run as ran
+from tests.harness.typescript import COMPILER, installed, needs_npm, node
+from tests.harness.typescript import run as ran
 from tests.type_checking import mypy
 
 HOW_TO = Path(__file__).parents[2] / "docs/how-to"
@@ -56,14 +56,14 @@ def python_program(document: str, place: Path) -> None:
     assert said.returncode == 0, said.stdout
 
 
-async def typescript_program(document: str, place: Path, base_url: str) -> None:
-    """The blocks in TypeScript as one module, which fits the types of the API."""
-    (place / "node_modules").symlink_to(Path(NPM or "") / "node_modules")
-    (place / "package.json").write_text('{"type": "module"}')
-    await node(place, "openapi-typescript", f"{base_url}/openapi.json", "--output", "gateway.d.ts")
-    (place / "program.ts").write_text("\n\n".join(blocks(document, "ts")))
-    (place / "drive.ts").write_text(TYPESCRIPT_DRIVER)
-    await node(place, *COMPILER, "program.ts", "drive.ts")
+async def typescript_program(document: str, place: Path, package: Path, base_url: str) -> Path:
+    """The blocks in TypeScript as one module, which fits the types of the API; the folder in which it runs."""
+    folder = await installed(package, place)
+    await node(folder, "openapi-typescript", f"{base_url}/openapi.json", "--output", "gateway.d.ts")
+    (folder / "program.ts").write_text("\n\n".join(blocks(document, "ts")))
+    (folder / "drive.ts").write_text(TYPESCRIPT_DRIVER)
+    await node(folder, *COMPILER, "program.ts", "drive.ts")
+    return folder
 
 
 async def driven(place: Path, language: str, variables: dict[str, str], name: str, *words: str) -> Any:
@@ -86,7 +86,7 @@ class Product:
 
 @pytest.fixture(params=LANGUAGES, scope="module")
 async def product(
-    running, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+    running, npm_package: Path, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> AsyncIterator[Product]:
     place = tmp_path_factory.mktemp("product")
     [command] = re.findall(r"^\$ gateway admin (.*)$", PRODUCT, flags=re.MULTILINE)
@@ -94,7 +94,7 @@ async def product(
     if request.param == "python":
         python_program(PRODUCT, place)
     else:
-        await typescript_program(PRODUCT, place, running.base_url)
+        place = await typescript_program(PRODUCT, place, npm_package, running.base_url)
     variables = {
         "GATEWAY_URL": running.base_url,
         "GATEWAY_CLIENT_ID": client["client_id"],
@@ -242,10 +242,10 @@ async def test_a_token_of_another_provider_is_refused_with_the_reason(company: C
 
 
 @needs_npm
-async def test_an_app_in_typescript_exchanges_the_token(company: Company, tmp_path: Path):
-    await typescript_program(EMPLOYEES, tmp_path, company.variables["GATEWAY_URL"])
+async def test_an_app_in_typescript_exchanges_the_token(company: Company, npm_package: Path, tmp_path: Path):
+    folder = await typescript_program(EMPLOYEES, tmp_path, npm_package, company.variables["GATEWAY_URL"])
 
-    token = await driven(tmp_path, "ts", company.variables, "token_for", company.id_token())
+    token = await driven(folder, "ts", company.variables, "token_for", company.id_token())
 
     employee = Api(company.admin.session, {"Authorization": f"Bearer {token}"})
     [connector] = (await employee.get("/api/v1/integrations/connectors")).document()["data"]

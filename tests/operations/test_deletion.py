@@ -1,6 +1,8 @@
 """Deletion on a real PostgreSQL and Redis: nothing is left, whatever dies in between, and nothing comes back."""
 
 import asyncio
+import dataclasses
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -57,11 +59,11 @@ class Setting:
     leases: Leases
     folder: Path
 
-    async def connector(self) -> ConnectorRecord:
+    async def connector(self, owner_id: UUID | None = None) -> ConnectorRecord:
         """A connector with a grant, a record, a finished job, and a stored file of that job."""
-        record = await self.world.connector("work-management", self.world.server.pair())
+        record = await self.world.connector("work-management", self.world.server.pair(), owner_id=owner_id)
         organization_id = record.organization_id
-        async with self.world.database.tenant(organization_id) as connection:
+        async with self.world.database.all_copies(organization_id) as connection:
             entity = await entities.register(connection, record.id, organization_id, "tasks", Layout())
             await records.upsert(connection, entity, [("1", f'{{"id": "1", "name": "{CANARY}"}}'.encode())])
         job = await self.running(record, key=IdempotencyKey("k", b"f", 60))
@@ -139,6 +141,7 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
             authorizers=world.oauth.authorizers,
             wakeup=wakeup,
             request_log=RequestLog(database),
+            forget=lambda connector_id: None,
             timeout=0.0,
         )
         yield Setting(world, deletion, jobs, Leases(database, RETENTION, UNSEALED), tmp_path)
@@ -146,21 +149,21 @@ async def setting(world: World, redis_url: str, tmp_path: Path) -> AsyncIterator
 
 async def test_a_deleted_connector_leaves_nothing(setting: Setting) -> None:
     record = await setting.connector()
-    before = set(await setting.left(record.id))
+    before, forgotten = set(await setting.left(record.id)), list[str]()
 
-    job = await setting.deletion.delete_connector(setting.world.caller, record.id)
+    deletion = dataclasses.replace(setting.deletion, forget=forgotten.append)
+    job = await deletion.delete_connector(setting.world.caller, record.id)
     await setting.carry_out(job)
 
     assert before == {"connectors", "secrets", "entities", "records", "results", "keys", "words", "files", "events"}
     assert await setting.left(record.id) == {}
-    assert setting.revoked == 1
+    assert (setting.revoked, forgotten) == (1, [str(record.id)])
 
 
 async def test_the_own_connectors_of_a_deleted_person_are_hidden_at_once_and_leave_nothing(setting: Setting) -> None:
-    own = await setting.connector()
-    shared = await setting.world.connector("work-management", setting.world.server.pair())
     person = await setting.deletion.directory.create(setting.world.caller, NewPerson(name="Ada"))
-    await setting.world.sql("UPDATE connectors SET owner_id = $2 WHERE id = $1", own.id, UUID(person.id))
+    own = await setting.connector(UUID(person.id))
+    shared = await setting.world.connector("work-management", setting.world.server.pair())
 
     job = await setting.deletion.delete_person(setting.world.caller, UUID(person.id))
     with pytest.raises(NotFound):
@@ -322,6 +325,25 @@ async def test_every_other_column_of_a_deleted_connectors_job_is_emptied(setting
         row = await connection.fetchrow("SELECT * FROM jobs WHERE id = $1", job.id)
     assert types.keys() > STAYING
     assert [name for name, value in dict(row).items() if CANARY in str(value)] == []
+
+
+@pytest.mark.parametrize("malformed", ["", "{", "null", '{"a": 1}', '{"code": 1e999}', "x" * 100_000])
+async def test_a_malformed_error_does_not_keep_other_jobs_from_being_emptied(setting: Setting, malformed: str) -> None:
+    record = await setting.connector()
+    first, other = await setting.running(record), await setting.running(record)
+    known = {"request_id": "r", "items_done": 4}
+    error = {"code": "outcome_unknown", "detail": CANARY, "known": known, "safe_to_retry": False, "errors": [CANARY]}
+    for job, text in ((first, malformed), (other, json.dumps(error))):
+        await setting.world.sql("UPDATE jobs SET error = $2 WHERE id = $1", job.id, text)
+
+    await JobRemoval(setting.world.database, RETENTION, UNSEALED).empty(record.organization_id, [first.id, other.id])
+
+    detail = "the connector of this job was deleted"
+    emptied = [await setting.jobs.get(record.organization_id, job.id) for job in (first, other)]
+    assert [job.error for job in emptied] == [
+        {"code": "internal_error", "detail": detail},
+        {"code": "outcome_unknown", "detail": detail, "known": known, "safe_to_retry": False},
+    ]
 
 
 async def test_a_deletion_cannot_be_canceled(setting: Setting) -> None:

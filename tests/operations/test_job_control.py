@@ -40,7 +40,9 @@ DEFAULTS = {
 async def control(world: World, redis_url: str) -> AsyncIterator[JobControl]:  # noqa: F811
     database, audit = world.database, Audit(world.database)
     jobs = JobStore(database, 3600, JobSealing(Vault([KEY])))
-    resolver = ConnectorResolver(world.connectors, world.catalog, world.upstreams, world.oauth.authorizers)
+    resolver = ConnectorResolver(
+        world.connectors, world.catalog, world.upstreams, world.oauth.authorizers, lambda: True
+    )
     async with Wakeup.open(redis_url) as wakeup:
         yield JobControl(audit, resolver, jobs, JobAcceptance(database, jobs, wakeup, 100))
 

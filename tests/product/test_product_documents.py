@@ -223,3 +223,44 @@ def test_the_tables_of_the_documents_are_found():
     assert len(list(entity_tables())) >= 60
     assert len(ROWS) >= 65
     assert sum(len(named_params(row[3])) for row in ROWS) >= 250
+
+
+#: where the documents list a kind's records, and the entities whose records each of their items describes
+RECORDS = {
+    "workspace-notes": ("Records (every field", ["users", "pages", "data_sources", "blocks", "comments"]),
+    "team-chat": ("Records (all nullable", ["users", "channels", "channel_messages", "messages"]),
+}
+
+
+def documented_types(text):
+    """name → type of the members of a record; a type stands behind the last of the members that have it."""
+    types = {}
+    for group in split_outside(re.sub(r"\. .*", "", text).rstrip("."), ";"):
+        waiting = []
+        for part in split_outside(group):
+            match = re.match(r"(\w+) ?\(?(string|integer|boolean|object|array)?\b", part)
+            waiting.append(match[1])
+            if match[2]:
+                types.update(dict.fromkeys(waiting, match[2]))
+                waiting = []
+    return types
+
+
+def record_items():
+    """(kind, entity, the document's text about its record) of the records whose members have types."""
+    for kind, (beginning, entities) in RECORDS.items():
+        text = DOCUMENTS["3"].partition(beginning)[2].partition("\n\n")[0]
+        items = [line.partition(": ")[2] for line in text.splitlines() if line.startswith("- ")]
+        yield from ((kind, entity, item) for entity, item in zip(entities, items, strict=True))
+
+
+def test_members_of_records_have_the_types_of_the_documents(subtests):
+    compared = 0
+    for kind, entity, text in record_items():
+        declared = CATALOG.kind(kind).entity(entity).fields
+        for name, promised in documented_types(text).items():
+            with subtests.test(f"{kind} {entity} {name}"):
+                assert re.split(r"[<?]", str(declared[name]))[0] == promised
+                compared += 1
+
+    assert compared >= 100

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+from gateway.contract.kinds import Effect
 from gateway.kinds.importing.importing import kind_of
 from gateway.kinds.importing.mapping import Options, import_document
 from gateway.upstream.auth import StaticAuthorizer
@@ -31,10 +32,17 @@ class Reached:
     async def described(self, token: str | None = None, url: str = URL) -> dict[str, Any]:
         return await described(self.upstreams, McpAddress(url=url, token=token, kind=KIND))
 
-    async def connector(self, token: str | None = None) -> UpstreamConnector:
-        kind = kind_of(import_document(await self.described(token), Options(kind=KIND)))
+    async def connector(
+        self, token: str | None = None, scope: RateScope | None = None, effect: Effect = Effect.WRITE
+    ) -> UpstreamConnector:
+        """A connector of the kind, whose tools all have that effect."""
+        imported = import_document(await self.described(token), Options(kind=KIND))
+        for members in imported.entities.values():
+            for action in members["actions"].values():
+                action["effect"] = effect.value
+        kind = kind_of(imported)
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
-        scope = RateScope(id=f"{KIND}:{uuid4()}", kind=KIND)
+        scope = scope or RateScope(id=f"{KIND}:{uuid4()}", kind=KIND)
         self.server.asked.clear()
         return self.upstreams.connector(kind, {}, StaticAuthorizer(headers), scope)
 

@@ -7,6 +7,7 @@ from yarl import URL
 
 from gateway.errors import (
     GatewayError,
+    UpstreamError,
     UpstreamInvalidResponse,
     UpstreamNotFound,
     UpstreamRejected,
@@ -51,9 +52,10 @@ async def test_a_list_without_bounds_is_refused(members, words):
             await reached.described()
 
 
-async def test_a_session_id_without_bounds_is_refused():
-    async with reaching(protocol="2025-11-25", has_sessions=True, session_id="s" * 5_000) as reached:
-        with pytest.raises(UpstreamInvalidResponse, match="session id is too long"):
+@pytest.mark.parametrize("session_id", ["s" * 5_000, "a b", "a\tb", "\u00e9"])
+async def test_a_session_id_that_is_not_visible_ascii_or_too_long_is_refused(session_id):
+    async with reaching(protocol="2025-11-25", has_sessions=True, session_id=session_id) as reached:
+        with pytest.raises(UpstreamInvalidResponse, match="1,000 visible ASCII"):
             await reached.described()
 
 
@@ -103,6 +105,66 @@ async def test_tools_that_are_no_tools_make_no_operations_or_harmless_ones(liste
     assert "search" in {each.action.tool for each in kind.operations.values()}
     assert max(len(each.action.description) for each in kind.operations.values()) <= 240
     assert all(each.isprintable() or each == "\n" for each in texts)
+
+
+async def test_a_tool_whose_schema_goes_too_deep_is_left_out_with_the_reason():
+    too_deep = [{**CREATE, "name": "deep", "inputSchema": each} for each in (nested(230), {"allOf": listed(450)})]
+    async with reaching(tools=[*too_deep, {"name": "less", "inputSchema": nested(190)}, SEARCH]) as reached:
+        imported = import_document(await reached.described(), Options(kind=KIND))
+
+    assert {each.action.tool for each in kind_of(imported).operations.values()} == {"less", "search"}
+    assert [each.place for each in imported.findings if "400 levels" in each.reason] == ["'deep'"] * 2
+
+
+def listed(levels: int) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(levels):
+        found = [found]
+    return found
+
+
+RESPONSES = {
+    "another id": {"id": 7, "result": {"content": []}},
+    "no id": {"result": {"content": []}},
+    "a request of the server": {"id": 1, "method": "sampling/createMessage", "params": {}},
+    "a batch": [{"id": 1, "result": {"content": []}}],
+}
+
+
+@pytest.mark.parametrize("response", RESPONSES.values(), ids=RESPONSES)
+@pytest.mark.parametrize("streams", [False, True])
+async def test_what_is_not_the_response_to_a_call_is_not_its_answer(streams, response):
+    async with reaching(streams=streams) as reached:
+        connector = await reached.connector()
+        reached.server.response, reached.server.is_ended = response, True
+        with pytest.raises(UpstreamError) as raised:
+            await connector.execute(KIND, "create_issue", TITLE)
+
+    assert raised.value.is_outcome_unknown
+    assert reached.server.asked == ["tools/call create_issue"]
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_the_error_of_a_request_that_the_server_could_not_read_says_why(streams):
+    async with reaching(streams=streams) as reached:
+        connector = await reached.connector()
+        reached.server.response = {"id": None, "error": {"code": -32600, "message": "no such version"}}
+        with pytest.raises(UpstreamRejected, match="no such version"):
+            await connector.execute(KIND, "create_issue", TITLE)
+
+
+@pytest.mark.parametrize(("status", "error"), [(400, UpstreamRejected), (404, UpstreamNotFound)])
+async def test_a_write_that_the_server_has_answered_with_an_error_is_not_sent_again(status, error):
+    async with reaching(protocol="2025-11-25", has_sessions=True) as reached:
+        connector = await reached.connector()
+        await connector.execute(KIND, "create_issue", TITLE)
+        reached.server.asked.clear()
+        reached.server.status = status
+        reached.server.answer = {"error": {"code": -32602, "message": "title is taken"}}
+        with pytest.raises(error, match="title is taken"):
+            await connector.execute(KIND, "create_issue", TITLE)
+
+    assert reached.server.asked == ["tools/call create_issue"]
 
 
 async def test_a_pattern_of_a_server_is_not_run():

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from opentelemetry.semconv._incubating.metrics.mcp_metrics import MCP_CLIENT_OPERATION_DURATION
 
 from gateway.errors import (
     GatewayError,
@@ -15,6 +16,7 @@ from gateway.errors import (
     UpstreamTooLarge,
 )
 from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
+from gateway.foundation.telemetry.metrics import REGISTRY
 from gateway.kinds.importing.mapping import Options, import_document
 from tests.harness.mcp_server import SEARCH, tools
 from tests.upstream.mcp_reached import KIND, TITLE, reaching
@@ -54,6 +56,21 @@ async def test_a_session_that_the_server_has_forgotten_begins_anew(status):
 
     called = "tools/call create_issue"
     assert reached.server.asked == [called, "initialize", "notifications/initialized", called]
+
+
+async def test_a_session_is_not_used_with_other_credentials():
+    async with reaching(protocol="2025-11-25", has_sessions=True) as reached:
+        old = await reached.connector("old-token")
+        new = await reached.connector("new-token", scope=old.session.scope)
+        reached.server.headers.clear()
+
+        for connector in (old, old, new, new):
+            await connector.execute(KIND, "create_issue", TITLE)
+
+    opened = {(each["Authorization"], each.get("Mcp-Session-Id")) for each in reached.server.headers}
+    tokens = sorted(token for token, session_id in opened if session_id is not None)
+    assert tokens == ["Bearer new-token", "Bearer old-token"]
+    assert len({session_id for _, session_id in opened if session_id is not None}) == 2
 
 
 async def test_a_session_that_is_never_known_ends():
@@ -155,6 +172,24 @@ async def test_a_dry_run_shows_the_message_and_sends_nothing():
     assert shown["body"]["params"]["arguments"] == TITLE
     assert shown["headers"]["Authorization"] == "***"
     assert reached.server.asked == []
+
+
+async def test_the_duration_of_a_request_has_opentelemetrys_name_its_method_and_its_error():
+    def counted(method: str, error_type: str = "") -> float:
+        name = MCP_CLIENT_OPERATION_DURATION.replace(".", "_")
+        labels = {"mcp_method_name": method, "error_type": error_type}
+        return REGISTRY.get_sample_value(f"{name}_seconds_count", labels) or 0
+
+    cases = [("tools/call", ""), ("tools/list", ""), ("tools/call", "401")]
+    before = [counted(*case) for case in cases]
+    async with reaching() as reached:
+        connector = await reached.connector()
+        await connector.execute(KIND, "create_issue", TITLE)
+        reached.server.token = "another"
+        with pytest.raises(ReauthorizationRequired):
+            await connector.execute(KIND, "create_issue", TITLE)
+
+    assert [counted(*case) - earlier for case, earlier in zip(cases, before, strict=True)] == [1, 1, 1]
 
 
 async def test_a_refused_token_asks_for_another_connection():

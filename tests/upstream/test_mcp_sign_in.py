@@ -1,6 +1,6 @@
 """Where people sign in to an MCP server: by its challenge and the metadata of strangers, hostile ones too."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
@@ -56,6 +56,13 @@ CHALLENGES = {
     "bare and in another case": ("bearer Scope=a", Challenge(None, ("a",))),
     "after another scheme": ('Basic realm="Bearer scope=x", Bearer scope="a"', Challenge(None, ("a",))),
     "before another scheme": ('Bearer scope="a", Digest scope="b"', Challenge(None, ("a",))),
+    "a second Bearer with the metadata": (
+        'Bearer scope="a", Basic realm="x", Bearer resource_metadata="https://a.io/x", scope="b"',
+        Challenge("https://a.io/x", ("b",)),
+    ),
+    "a first Bearer without params": ('Bearer, Bearer resource_metadata="https://a.io/x"', Challenge("https://a.io/x")),
+    "two Bearers without the metadata": ('Bearer scope="a", Bearer error="x"', Challenge(None, ("a",))),
+    "after a token68": ('Negotiate YWJj==, Bearer scope="a"', Challenge(None, ("a",))),
     "escaped": (r'Bearer error="a\"b"', Challenge(None, (), 'a"b')),
     "no scopes": ('Bearer scope="a\x00 \t"', Challenge()),
     "endless": ("Bearer " + "!" * 30_000, Challenge()),
@@ -150,6 +157,16 @@ async def test_a_kind_without_a_name_gets_that_of_the_server_or_of_its_host():
     assert (named.kind, unnamed.kind) == ("acme-issues", "tracker")
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 1, 0), (1, 0, 2)])
+async def test_the_bearer_challenge_is_found_in_any_of_several_headers(order: Sequence[int]):
+    own = f'Bearer resource_metadata="https://mcp.tracker.io{RESOURCE_PATH}", scope="issues:own"'
+    lines = (own, 'Basic realm="x"', 'Bearer error="invalid_token"')
+
+    sign_in = await found(SignInServer(challenge="\n".join(lines[each] for each in order)))
+
+    assert sign_in.oauth["scopes"] == ("issues:own",)
+
+
 async def moved(_: web.Request) -> web.Response:
     return web.Response(status=307, headers={"Location": "http://169.254.169.254/latest"})
 
@@ -179,7 +196,7 @@ HOSTILE = {
     "no PKCE": ({SERVER: {"code_challenge_methods_supported": None}}, "no S256"),
     "plain PKCE": ({SERVER: {"code_challenge_methods_supported": ["plain"]}}, "no S256"),
     "no client authentication that is known": (
-        {SERVER: {"token_endpoint_auth_methods_supported": ["private_key_jwt"]}},
+        {SERVER: {"token_endpoint_auth_methods_supported": ["private_key_jwt"], "registration_endpoint": None}},
         "client_secret_basic",
     ),
     "no token endpoint": ({SERVER: {"token_endpoint": None}}, "token_endpoint"),
@@ -228,9 +245,11 @@ async def test_a_resource_may_be_the_server_or_what_it_is_a_part_of(resource):
     ("methods", "ours"),
     [
         (None, "basic"),
-        (["client_secret_post", "client_secret_basic"], "basic"),
+        (["client_secret_post", "client_secret_basic"], "body"),
+        (["none", "client_secret_basic", "client_secret_post"], "basic"),
         (["client_secret_post"], "body"),
         (["none", "private_key_jwt"], "none"),
+        (["private_key_jwt"], "private_key_jwt"),
     ],
 )
 async def test_the_client_authenticates_as_the_server_supports_it(methods, ours):
@@ -244,7 +263,9 @@ OAUTH = OAuthEndpoints(token_url=f"{ISSUER}/token", client_authentication="basic
 
 @pytest.mark.parametrize(("callback", "kind"), [(CALLBACK, b'"web"'), ("http://127.0.0.1:1/callback", b'"native"')])
 def test_a_registration_says_what_kind_of_application_the_gateway_is(callback: str, kind: bytes):
-    assert b'"application_type":' + kind in registration_body(OAUTH, callback, "https://gateway.example")
+    assert b'"application_type":' + kind in registration_body(
+        OAUTH, callback, "https://gateway.example", "https://gateway.example/keys"
+    )
 
 
 REFUSALS = {

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.kinds.catalog import Operation
 from gateway.upstream import responses
-from gateway.upstream.pagination import next_params, page_of
+from gateway.upstream.pagination import next_params, page_of, part
 from gateway.upstream.responses import OperationResult, UpstreamResponse
 from tests.kinds.small_kind import SMALL_SPEC, small_operation
 
@@ -367,3 +367,25 @@ def test_an_alternative_pages_in_its_own_style():
 
     assert next_params(operation, {"id": 1}, by_page) == {"id": 1, "page": 2}
     assert next_params(operation, {}, by_cursor) == {"after": "c"}
+
+
+@pytest.mark.parametrize(
+    ("records", "redacted", "is_whole", "overlaps"),
+    [
+        (things(2), (), True, True),
+        (things(2), ("email",), False, True),
+        # different records without their ids may be equal
+        ([{"name": "a"}, {"name": "b"}], (), True, True),
+        ([{"name": "a"}, {"name": "b"}], (), False, False),
+        ([{"name": "a"}, {"name": "b"}], ("id",), True, False),
+    ],
+)
+def test_pages_overlap_only_if_records_can_be_told_apart(records, redacted, is_whole, overlaps):
+    operation = small_operation({"records": "data", "paging": "style", "params": {"page": {}}}, paging={"style": PAGE})
+    page = OperationResult(
+        result=msgspec.Raw(msgspec.json.encode(records)), is_page=True, next={"page": 2}, redacted=redacted
+    )
+
+    found = part(operation, {}, page, None, is_whole=is_whole)
+
+    assert (found.place is not None) is overlaps

@@ -26,7 +26,7 @@ from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.sent_requests import SentRequest
 from gateway.upstream.transport import Transport
 from gateway.upstream.upload import SourceFile, with_file
-from gateway.upstream.upload_session import PIECE, SessionUpload, open_session
+from gateway.upstream.upload_session import PIECE, OffsetMoved, SessionUpload, open_session
 from gateway.upstream.upstreams import Upstreams
 from tests.kinds.small_kind import small_operation
 from tests.upstream.test_connector import Renewing
@@ -67,8 +67,10 @@ class Application:
         self.began: list[tuple[dict[str, str], bytes]] = []
         self.ranges: list[str] = []
         self.tokens: list[str] = []
-        #: `ok`, `lost` (stored without an answer), `half` (half of it stored), a status, or a text of a 400
+        #: `ok`, `lost` (stored without an answer), `half` (half of it stored), `late` (a piece of another request,
+        #: which was cut off, is stored before it), a status, or a text of a 400
         self.trouble: list[str | int] = []
+        self.late = b""
         self.keeps_bytes = True
         self.received = 0
 
@@ -84,6 +86,9 @@ class Application:
         trouble = self.trouble.pop(0) if self.trouble else "ok"
         if isinstance(trouble, int):
             return web.json_response({"id": "none"}, status=trouble)
+        if trouble == "late":
+            self._store(self.received, self.late)
+            return web.json_response({"error": f"the next piece must begin at {self.received}"}, status=400)
         if trouble not in ("ok", "lost", "half", "reset"):
             return web.json_response({"error": trouble}, status=400)
         if trouble == "reset" and request.transport is not None:
@@ -249,8 +254,39 @@ async def test_bytes_that_the_application_does_not_have_are_not_left_out(connect
     begun = await opened(connector, len(CONTENT))
     application.trouble = [308]
 
-    with pytest.raises(UpstreamInvalidResponse, match="reports 0 bytes of the file, but it must have"):
+    with pytest.raises(UpstreamInvalidResponse, match=f"reports 0 bytes of the file, but it had {UNIT} before"):
         await begun.send(file_of(CONTENT[UNIT:]), UNIT)
+
+
+@pytest.mark.usefixtures("skipped_pauses")
+@pytest.mark.parametrize("late", [UNIT, PIECE])
+async def test_a_piece_of_a_request_that_was_cut_off_may_arrive_late(connector, application, late):
+    begun = await opened(connector, len(CONTENT))
+    application.trouble, application.late = ["late"], CONTENT[:late]
+
+    answer = await begun.send(file_of(CONTENT), 0)
+
+    assert not isinstance(answer, int)
+    assert application.stored == CONTENT
+
+
+async def test_a_late_piece_that_is_longer_than_the_one_that_was_sent_says_where_to_go_on(connector, application):
+    begun = await opened(connector, len(CONTENT))
+    application.trouble, application.late = ["late"], CONTENT[: 2 * PIECE]
+
+    with pytest.raises(OffsetMoved) as moved:
+        await begun.send(file_of(CONTENT), 0)
+
+    assert moved.value.offset == 2 * PIECE
+
+
+async def test_a_piece_that_the_application_refuses_is_not_sent_again(connector, application):
+    application.trouble = ["ok", "the file is infected"]
+
+    with pytest.raises(UpstreamRejected, match="the file is infected"):
+        await upload(connector, CONTENT)
+
+    assert application.ranges[2:] == [f"bytes */{len(CONTENT)}"]
 
 
 async def test_an_application_that_claims_more_bytes_than_the_file_has_is_not_believed(connector, application):

@@ -214,19 +214,15 @@ async def test_a_notice_goes_to_no_connector_that_is_gone(chat: Chat):
 async def test_a_flood_of_calls_is_no_flood_of_messages(chat: Chat, sql):
     await chat.set()
     await sql(
-        "UPDATE approval_notices SET hour = date_trunc('hour', now()), sent = 60 WHERE organization_id = $1",
+        "UPDATE approval_notices SET hour = date_trunc('hour', now()), sent = 59 WHERE organization_id = $1",
         str(chat.bench.organization_id),
     )
 
-    job, _ = await chat.bench.asked()
+    asked = [(await chat.bench.asked())[0] for _ in range(2)]
 
-    notice = await chat.notice()
-    assert job["status"] == "waiting"
-    assert (notice["skipped_reason"], notice["last"], await chat.jobs()) == (
-        "60 notices were sent in this hour",
-        None,
-        [],
-    )
+    assert [job["status"] for job in asked] == ["waiting"] * 2
+    assert (await chat.notice())["skipped_reason"] == "60 notices were sent in this hour"
+    assert len(await chat.jobs()) == 1
 
 
 async def test_nothing_is_sent_in_the_name_of_a_client_that_is_disabled(chat: Chat, sql):

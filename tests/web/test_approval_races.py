@@ -1,7 +1,8 @@
-"""Races of approvals: with workers that were marked lost, with policies, credentials and cancellations, and again."""
+"""Races of approvals: of people, with lost workers, with policies, credentials and cancellations, and again."""
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -9,12 +10,19 @@ from gateway.jobs.claims import Claims
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import StoredJob
 from gateway.run.work import work_of
+from tests.harness.caller import Api
+from tests.harness.console import signed_in
+from tests.harness.waiting import eventually
 from tests.jobs.conftest import SHARES
-from tests.web.test_approvals import APPROVALS, ASK, WRITES, Bench, bench  # noqa: F401 - a fixture
+from tests.web.test_approvals import APPROVALS, APPROVER, ASK, WRITES, Bench, bench  # noqa: F401 - a fixture
 from tests.web.test_policies import CREATE, READ, UPDATE, put, run_jobs
 
 LOSE = "UPDATE jobs SET status = 'queued', worker = NULL, lease_until = NULL WHERE id = $1"
 OTHER_CREDENTIALS = {"email": "other@example.com", "api_token": "other", "subdomain": "acme"}
+LEADS = """
+    WITH leads AS (INSERT INTO groups (organization_id, name, scopes) VALUES ($1, 'leads', '{}') RETURNING name)
+    INSERT INTO group_members (organization_id, group_name, client_id) SELECT $1, name, unnest($2::uuid[]) FROM leads
+"""
 ASK_UPDATES = f"""{READ}
 @id("updates") @approval("Updates need a person.") permit(principal, action in Action::"idempotent", resource);
 """
@@ -216,3 +224,46 @@ async def test_an_approval_at_the_moment_of_a_cancellation_is_one_or_the_other(b
     assert (decided.status in (200, 409), canceled.status) == (True, 202)
     assert ended["status"] == "canceled"
     assert (await bench.ticket())["status"] == "open"
+
+
+async def test_two_people_at_the_same_moment_are_enough_where_two_are_needed(bench: Bench, sql):  # noqa: F811
+    """Each word waits for the other one, so that the second one is counted together with the first."""
+    await put(bench.admin, f'{READ} @approval("Two.") @approvers("Group::\\"leads\\", 2") {WRITES}')
+    leads = [await bench.front.client(bench.organization_id, APPROVER) for _ in range(2)]
+    await sql(LEADS, bench.organization_id, [UUID(client_id) for client_id, _ in leads])
+    job, approval = await bench.asked()
+    async with (
+        Api.of(bench.front.base_url, *leads[0]) as one,
+        Api.of(bench.front.base_url, *leads[1]) as other,
+        bench.front.services.database.system() as connection,
+    ):
+        async with connection.transaction():
+            await connection.execute("SELECT FROM approvals WHERE id = $1 FOR UPDATE", UUID(approval["id"]))
+            words = [asyncio.create_task(bench.decide(approval, api=api)) for api in (one, other)]
+            await eventually(lambda: _are_waiting(sql, 2))
+        answers = [await word for word in words]
+
+    assert [each.status for each in answers] == [200, 200]
+    assert (await bench.ended(job))["status"] == "succeeded"
+    steps = (await bench.agent.get("/api/v1/events?types=approval.*")).document()["data"]
+    assert [each["type"] for each in steps] == ["approval.requested", "approval.approved"]
+
+
+async def _are_waiting(sql, number: int) -> bool:
+    [row] = await sql("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    return row["count"] >= number
+
+
+async def test_a_link_that_is_opened_again_decides_nothing(bench: Bench):  # noqa: F811
+    job, approval = await bench.asked()
+    link = f"/console/approvals/{approval['id']}"
+    for word in ("approve", "approve", "deny"):
+        client = await bench.front.client(bench.organization_id, APPROVER)
+        async with signed_in(bench.front, *client) as browser:
+            form = {"digest": approval["digest"], "word": word, "reason": word}
+            await browser.send(link, csrf=await browser.csrf(), **form)
+        ended = await bench.ended(job)
+
+    decided = (await bench.approver.get(f"{APPROVALS}/{approval['id']}")).document()
+    assert [(each["decision"], each["reason"]) for each in decided["decisions"]] == [("approved", "approve")]
+    assert (decided["status"], ended["status"]) == ("approved", "succeeded")

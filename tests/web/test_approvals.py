@@ -362,6 +362,21 @@ async def test_the_writes_of_a_batch_are_approved_together(bench: Bench):
     assert [each["status"] for each in result["results"]] == ["succeeded"] * 3
 
 
+async def test_an_approval_shows_a_hundred_requests_and_a_thousand_changes_at_most(bench: Bench):
+    ticket = {
+        "subject": "new", "type": "incident", "priority": "urgent", "status": "hold", "assignee_id": 7, "group_id": 7,
+        "tags": ["new"], "external_id": "new", "custom_fields": [{"id": 7, "value": "new"}],
+        "due_at": "2026-12-01T00:00:00Z", "collaborator_ids": [7],
+    }  # fmt: skip
+    lines = [{"entity": "tickets", "action": "update", "params": {"ticket_id": 1, "ticket": ticket}}] * 101
+    job = (await bench.agent.post(f"{bench.desk.path}/batch", {"operations": lines})).document(202)["job"]
+    await run_jobs(bench.front)
+
+    approval = (await bench.approver.get(f"{APPROVALS}/{(await bench.job(job))['approval']['id']}")).document()
+
+    assert (approval["items"], len(approval["requests"]), len(approval["changes"])) == (101, 100, 1000)
+
+
 async def test_approvals_are_listed_filtered_and_paged(bench: Bench):
     job, first = await bench.asked()
     await bench.decide(first)
@@ -528,7 +543,7 @@ async def test_entries_of_the_audit_log_say_which_policy_decided_and_who_approve
     newest = (await entries_of("tickets.update"))[0]
     [denied] = await entries_of("tickets.create")
     lines = (await bench.admin.get("/api/v1/audit/export")).body.decode().splitlines()
-    keys = [each["public_key"] for each in (await bench.admin.get("/api/v1/audit/keys")).document()["data"]]
+    keys = [each["public_key"] for each in (await bench.admin.get("/api/v1/audit/keys")).document()]
     settled = [json.loads(line) for line in lines if f'"call_id":"{job["id"]}"' in line][-1]
 
     assert (newest["outcome"], newest["policies"]) == ("succeeded", ["ask"])

@@ -36,7 +36,7 @@ async def noted(api: Api, lists: int = 1) -> None:
 
 
 async def keys_of(api: Api) -> list[str]:
-    return [each["public_key"] for each in (await api.get("/api/v1/audit/keys")).document()["data"]]
+    return [each["public_key"] for each in (await api.get("/api/v1/audit/keys")).document()]
 
 
 @pytest.fixture

@@ -25,5 +25,22 @@ def test_every_list_of_a_body_or_query_has_a_maximum_length():
     assert unbounded == []
 
 
+def test_a_page_has_a_thousand_items_at_most():
+    limits = {
+        f"{route.method} {route.path}": route.query.model_json_schema()["properties"]["limit"]
+        for route in ROUTES
+        if route.query is not None and "limit" in route.query.model_fields
+    }
+    unbounded = [
+        name
+        for name, schema in limits.items()
+        for each in schema.get("anyOf", [schema])
+        if each["type"] == "integer" and not each.get("maximum", inf) <= 1000
+    ]
+
+    assert limits
+    assert unbounded == []
+
+
 def _subclasses(base: type[BaseModel]) -> list[type[BaseModel]]:
     return [each for child in base.__subclasses__() for each in (child, *_subclasses(child))]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -10,6 +11,9 @@ import pytest
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
+from gateway.settings import Settings
+from gateway.web.pages.brand import Brand
+from gateway.web.pages.rendering import PAGES, Pages
 from gateway.web.server.connection_guard import ConnectionLimits, GuardedRunner, pause_sender
 from tests.harness.waiting import eventually
 
@@ -24,10 +28,12 @@ async def echo(request: web.Request) -> web.Response:
 
 
 @asynccontextmanager
-async def guarded(handler: Handler = echo, **limits: float) -> AsyncIterator[int]:
+async def guarded(handler: Handler = echo, pages: Pages | None = None, **limits: float) -> AsyncIterator[int]:
     """The port of an application on guarded connections."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", handler)
+    if pages is not None:
+        app[PAGES] = pages
     runner = GuardedRunner(app, ConnectionLimits(**limits), shutdown_timeout=0.1)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -115,6 +121,37 @@ async def test_headers_that_are_too_large_are_named(headers: bytes):
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.split(b"\r\n")[0].endswith(b"431 Request Header Fields Too Large")
     assert json.loads(body)["code"] == "headers_too_large"
+
+
+BROWSER = b"Host: a\r\nAccept: text/html,*/*;q=0.8\r\n"
+LONG = b"Cookie: " + b"a" * 9000 + b"\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("parts", "is_page"),
+    [
+        pytest.param([b"GET /console HTTP/1.1\r\n", BROWSER + LONG], True, id="a browser, in two parts"),
+        pytest.param([b"GET /console/jobs?a=b HTTP/1.1\r\n" + BROWSER + LONG], True, id="a browser"),
+        pytest.param([b"GET /console HTTP/1.1\r\nAccept: */*\r\n" + LONG], False, id="a program"),
+        pytest.param([b"GET /api/v1/jobs HTTP/1.1\r\n" + BROWSER + LONG], False, id="the API"),
+    ],
+)
+async def test_a_browser_at_the_console_gets_a_card_for_headers_that_are_too_large(parts: list[bytes], is_page: bool):
+    async with (
+        guarded(pages=Pages(Brand.of(Settings()))) as port,
+        connected(port) as (reader, writer),
+        asyncio.timeout(10),
+    ):
+        for part in parts:
+            writer.write(part)
+            await writer.drain()
+        answer = await reader.read()
+
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.split(b"\r\n")[0].endswith(b"431 Request Header Fields Too Large")
+    assert (b"Content-Type: text/html" in head, b"delete its cookies" in body) == (is_page, True)
+    [request_id] = re.findall(rb"X-Request-Id: (\w+)", head)
+    assert (b"<code>" + request_id + b"</code>" in body) == is_page
 
 
 async def test_a_connection_is_closed_if_the_head_of_a_request_is_late():

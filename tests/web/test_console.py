@@ -3,7 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import aiohttp
 import pytest
@@ -503,13 +503,14 @@ async def test_a_jobs_history_shows_each_change_of_its_state_with_attempt_and_re
 
     section = page[page.index('id="history"') :].split("</section>")[0]
     steps = [
-        " ".join(re.sub(r"<[^>]+>", " ", step).split()) for step in re.findall(r"<li>.*?</li>", section, re.DOTALL)
+        re.sub(r"after \d+ ms", "after … ms", " ".join(re.sub(r"<[^>]+>", " ", step).split()))
+        for step in re.findall(r"<li>.*?</li>", section, re.DOTALL)
     ]
     assert steps == [
         "Accepted just now",
-        "running just now , attempt 1",
-        "waiting just now , attempt 1: rate limit of Zendesk",
-        "running just now , attempt 2",
+        "running just now after … ms , attempt 1",
+        "waiting just now after … ms , attempt 1: rate limit of Zendesk",
+        "running just now after … ms , attempt 2",
     ]
 
 
@@ -521,3 +522,57 @@ async def test_an_unknown_page_of_the_console_is_a_404_with_its_menu(browser: Co
     assert "There is no such page" in missing.body.decode()
     assert 'href="/console/jobs"' in missing.body.decode()
     assert (front.status, front.headers["Location"]) == (303, "/console")
+
+
+async def test_the_list_of_jobs_has_titles_counts_and_links_that_keep_the_filters(browser: ConsoleBrowser, api: Api):
+    workspace = f"w-{uuid4().hex[:8]}"
+    desk = await api.connector(workspace_name=workspace)
+    await desk.submit("ticket_bulk_updates", "create", {"ids": "1", "ticket": {"status": "pending"}})
+
+    page = (await browser.get(f"/console/jobs?workspace={workspace}&period=day")).body.decode()
+    others = (await browser.get("/console/jobs?workspace=another&period=day")).body.decode()
+
+    assert "Create ticket bulk update</a>" in page
+    assert f'href="?workspace={workspace}&amp;period=day&amp;status=queued"' in page
+    assert re.search(r">queued <small>1</small>", page)
+    assert "No job matches." in others
+
+
+async def test_the_overview_counts_failures_by_cause(browser: ConsoleBrowser, api: Api, front: FrontEnd):
+    desk = await api.connector()
+    jobs = [(await desk.submit("tickets", "get", {"ticket_id": number}))["id"] for number in (1, 2)]
+    async with front.services.database.system() as connection:
+        await connection.execute(
+            "UPDATE jobs SET status = 'failed', finished_at = now(), error = $2 WHERE id = ANY($1)",
+            list(map(UUID, jobs)),
+            '{"code": "rate_limited", "detail": "slow down"}',
+        )
+
+    page = (await browser.get("/console")).body.decode()
+
+    failed = page[page.index('id="failed"') :].split("</section>")[0]
+    row = next(each for each in failed.split("<tr>") if desk.record["id"] in each)
+    assert re.search(r'<td class="number">2</td>', row)
+    assert "rate_limited" in row
+
+
+async def test_a_client_that_only_reads_sees_no_button_that_changes_and_is_refused(
+    api: Api, front: FrontEnd, organization_id: UUID
+):
+    desk = await api.connector()
+    address = f"/console/connectors/{desk.record['id']}"
+    async with signed_in(front, *await front.client(organization_id, scopes=["read"])) as reader:
+        pages = [
+            (await reader.get(path)).body.decode()
+            for path in ("/console", "/console/connectors", f"{address}?tab=settings")
+        ]
+        csrf = await reader.csrf()
+        answers = [
+            await reader.send("/console/connectors/connect", csrf=csrf, workspace_name="acme"),
+            await reader.send(address, csrf=csrf, name="another"),
+        ]
+
+    actions = {action for page in pages for action in re.findall(r'<form method="post" action="([^"]+)"', page)}
+    assert actions == {"/console/sign-out", f"{address}/check"}
+    assert not any("/console/audit" in page or "/console/settings" in page for page in pages)
+    assert [each.status for each in answers] == [403, 403]

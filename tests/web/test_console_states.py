@@ -147,8 +147,9 @@ async def failing(front: FrontEnd) -> AsyncIterator[tuple[ConsoleBrowser, dict[s
         "unknown": await world.job(connector_id, lost, Effect.WRITE),
         "repeatable": await world.job(connector_id, lost, Effect.IDEMPOTENT),
     }
-    async with signed_in(front, *await front.client(world.organization_id)) as browser:
-        yield browser, ids
+    client_id, secret = await front.client(world.organization_id)
+    async with signed_in(front, client_id, secret) as browser:
+        yield browser, {**ids, "client": UUID(client_id)}
 
 
 @pytest.fixture(scope="module")
@@ -176,6 +177,7 @@ async def test_the_page_of_something_unknown_is_an_error_page(empty: ConsoleBrow
             webhook_id=uuid4(),
             approval_id=uuid4(),
             person_id=uuid4(),
+            client_id=uuid4(),
             kind="parcels",
             version=1,
             name="unknown",
@@ -200,6 +202,7 @@ async def test_a_page_is_shown_after_everything_failed(failing, path: str, job: 
             schedule_id=ids["schedule"],
             webhook_id=ids["webhook"],
             person_id=ids["person"],
+            client_id=ids["client"],
             name="never",
         )
     )
@@ -245,7 +248,7 @@ async def test_a_page_shows_what_failed(failing, path: str, shown: bytes):
 async def test_each_entity_whose_synchronization_failed_shows_its_error(failing):
     browser, ids = failing
 
-    answer = await browser.get(f"/console/connectors/{ids['connector_id']}")
+    answer = await browser.get(f"/console/connectors/{ids['connector_id']}?tab=copies")
 
     rows = answer.body.decode().partition('id="copies"')[2].split("<tr>")[2:]
     assert rows

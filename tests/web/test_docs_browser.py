@@ -23,6 +23,7 @@ PAGES = (
     "/docs/api/workspaces",
     "/docs/kinds",
     "/docs/kinds/airtable",
+    "/docs/kinds/airtable/records",
     "/docs/errors",
     "/docs/errors/invalid_params",
     "/docs/search?q=rotate+keys",
@@ -93,7 +94,7 @@ async def test_the_contents_open_on_a_telephone(page):
 async def test_examples_are_shown_in_the_last_chosen_language_and_can_be_copied(page):
     await page.goto("/docs/api/jobs#cancelJob")
     await page.click("#cancelJob [role=tab]:text-is('CLI')")
-    await page.goto("/docs/kinds/support-desk#tickets.list")
+    await page.goto("/docs/kinds/support-desk/tickets#tickets.list")
 
     await page.click("[id='tickets.list'] .tab:visible .copy")
 
@@ -140,7 +141,7 @@ async def test_a_call_is_tried_out_with_a_token(page, api):
 async def test_the_operations_of_a_kind_are_searched_and_linked_to(page):
     await page.goto("/docs/kinds/support-desk")
     await page.fill("#search", "bulk update")
-    found = await page.locator(".action:visible h3 a").all_inner_texts()
+    found = await page.locator(".action:visible").evaluate_all("found => found.map((each) => each.id)")
     await page.goto("/docs/kinds/support-desk#tickets.update")
 
     assert "ticket_bulk_updates.create" in found

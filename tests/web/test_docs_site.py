@@ -74,16 +74,59 @@ async def test_every_link_of_every_page_works(api):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_the_page_of_a_kind_has_samples_to_connect_it_and_all_its_operations(api, kind):
+async def test_the_pages_of_a_kind_have_samples_to_connect_it_and_all_its_operations(api, kind):
     html, described = await text_of(api, f"/docs/kinds/{kind}"), shipped_catalog().kind(kind)
 
     assert f"gateway connect {kind}" in re.sub("<[^>]+>", "", html)
-    assert [each for each in described.operations.values() if f'id="{each}"' not in html] == []
+    entities = {name: await text_of(api, f"/docs/kinds/{kind}/{name}") for name in described.spec.entities}
+    operations = described.operations.values()
+    assert [each for each in operations if f'id="{each}"' not in entities[each.entity_id]] == []
+    assert [each for each in operations if f'id="{each}"' not in html] == []  # links of earlier versions
     assert [each for each in described.spec.authentication if f"<code>{each}</code>" not in html] == []
     fields = [name for method in described.spec.authentication.values() for name in method.credentials]
     assert [name for name in fields if f"<code>{name}</code>" not in html] == []
     scopes = described.spec.oauth.scopes if described.spec.oauth else ()
     assert [scope for scope in scopes if f"<code>{scope}</code>" not in html] == []
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/docs/kinds", "/docs/kinds?q=crm", "/docs/kinds/github", "/docs/kinds/github/issues"),
+        *("/docs/api/jobs", "/docs/search"),
+    ],
+)
+async def test_pages_are_compressed_and_not_sent_again(front, address):
+    async with aiohttp.ClientSession(front.base_url, auto_decompress=False) as session:
+        answers = []
+        for coding in ("gzip", "identity"):
+            async with session.get(address, headers={"Accept-Encoding": coding}) as response:
+                answers.append((response.headers, await response.read()))
+        (packed, compressed), (plain, content) = answers
+        async with session.get(address, headers={"Accept-Encoding": "gzip", "If-None-Match": packed["ETag"]}) as again:
+            assert (again.status, await again.read()) == (304, b"")
+
+    assert (packed["Content-Encoding"], plain.get("Content-Encoding")) == ("gzip", None)
+    assert packed["ETag"] != plain["ETag"]
+    assert gzip.decompress(compressed) == content
+    assert len(compressed) * 2 < len(content)
+
+
+async def test_pages_are_cached_for_minutes_and_missing_ones_not_at_all(api):
+    addresses = ["/docs/kinds", "/docs/search?q=jobs", "/docs/nothing", "/docs/api/nothing", "/docs/errors/nothing"]
+    answers = [await api.get(address) for address in addresses]
+
+    assert [(each.status, each.headers["Cache-Control"]) for each in answers] == [
+        *[(200, "public, max-age=300")] * 2,
+        *[(404, "no-store")] * 3,
+    ]
+
+
+async def test_a_filtered_gallery_leaves_the_cached_one_whole(api):
+    few, all_of_them = [await text_of(api, f"/docs/kinds{query}") for query in ("?q=zendesk", "")]
+
+    assert f"{len(KINDS)} of {len(KINDS)} applications" in all_of_them
+    assert f"{len(KINDS)} of {len(KINDS)} applications" not in few
 
 
 async def test_a_path_with_a_slash_at_its_end_redirects_to_the_page(api):
@@ -96,7 +139,12 @@ async def test_a_path_with_a_slash_at_its_end_redirects_to_the_page(api):
 
 @pytest.mark.parametrize(
     ("address", "nearest"),
-    [("/docs/how-to/job", "how-to/jobs"), ("/docs/api/job", "jobs"), ("/docs/kinds/support-dsk", "Support-Desk")],
+    [
+        ("/docs/how-to/job", "how-to/jobs"),
+        ("/docs/api/job", "jobs"),
+        ("/docs/kinds/support-dsk", "Support-Desk"),
+        ("/docs/kinds/support-desk/tickts", "tickets"),
+    ],
 )
 async def test_an_unknown_path_suggests_the_nearest_page(api, address, nearest):
     response = await api.get(address)
@@ -111,7 +159,7 @@ async def test_an_unknown_path_suggests_the_nearest_page(api, address, nearest):
         ("rotate keys", "/docs/how-to/operate#rotate-keys-and-secrets"),
         ("rotates key", "/docs/how-to/operate#rotate-keys-and-secrets"),
         ("cancelJob cancel", "/docs/api/jobs#cancelJob"),
-        ("ticket_bulk_updates", "/docs/kinds/support-desk#ticket_bulk_updates.create"),
+        ("ticket_bulk_updates", "/docs/kinds/support-desk/ticket_bulk_updates#ticket_bulk_updates.create"),
         ("outcome_unknown", "/docs/errors/outcome_unknown"),
         ("fuzzy filter", "/docs/reference/query-language"),
     ],
@@ -141,7 +189,7 @@ async def test_the_gallery_of_applications_is_filtered_by_application_category_a
 
 
 async def test_the_phrase_of_a_search_is_escaped(api):
-    html = (await api.get("/docs/search", params={"q": "<script>alert(1)</script>"})).body.decode()
+    html = (await api.get("/docs/search", params={"q": "<script>alert(1)</script> zyzzyva"})).body.decode()
 
     assert "<script>alert" not in html
     assert "No page has all of these words" in html

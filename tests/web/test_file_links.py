@@ -111,6 +111,17 @@ async def test_an_invalid_signature_opens_nothing(stored: Stored, text: str) -> 
     assert (await opened(stored, f"/files/{stored.job.id}?signature={text}")).status == 403
 
 
+async def test_a_program_reads_the_error_of_a_link_as_json_and_a_browser_shows_a_page(stored: Stored) -> None:
+    path = stored.link.partition("?")[0] + "?signature=x"
+
+    answers = [await opened(stored, path), await opened(stored, path, Accept="text/html,*/*;q=0.8")]
+
+    assert [(each.status, each.headers["Content-Type"]) for each in answers] == [
+        (403, "application/problem+json"),
+        (403, "text/html; charset=utf-8"),
+    ]
+
+
 async def test_a_link_expires(stored: Stored) -> None:
     assert stored.job.expires_at is not None
     past = msgspec.structs.replace(stored.job, expires_at=stored.job.expires_at - timedelta(days=365))

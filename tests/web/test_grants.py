@@ -183,7 +183,7 @@ async def test_redirect_urls_are_changed_in_the_console(
     browser: ConsoleBrowser, front: FrontEnd, organization_id: UUID
 ):
     client_id, _ = await front.client(organization_id)
-    path, csrf = f"/console/settings/clients/{client_id}/redirect-urls", await browser.csrf()
+    path, csrf = f"/console/settings/clients/{client_id}", await browser.csrf()
 
     refused = await browser.send(path, csrf=csrf, redirect_urls="http://app.example/cb")
     await browser.send(path, csrf=csrf, redirect_urls="https://one.example/cb\r\nhttps://two.example/cb\r\n")

@@ -102,6 +102,15 @@ async def test_a_fault_has_no_words_of_libraries_and_the_value_that_was_sent(api
     assert all(re.search(r" is .+; ", each["message"]) for each in problem["errors"]), problem["errors"]
 
 
+async def test_a_dry_run_names_the_connector_and_the_request_as_any_answer_does(support_desk):
+    answer = await support_desk.send("tickets", "list", {"per_page": 2}, dry_run=True)
+
+    execution = answer.document()["execution_metadata"]
+    assert execution["connector_instance_id"] == support_desk.record["id"]
+    assert execution["request_id"] == answer.headers["X-Request-Id"]
+    assert execution["execution_time_ms"] >= 0
+
+
 async def test_the_faults_are_in_detail_message_and_the_text_of_the_error(support_desk):
     answer = await support_desk.send("tickets", "list", {"sort_order": "up", "per_page": "no"})
 

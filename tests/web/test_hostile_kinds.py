@@ -1,20 +1,55 @@
 """Pages and documents of a gateway with kinds of one word, of 5,000 operations, and with markup and long texts."""
 
 import json
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
+from math import inf
+from uuid import uuid4
 
 import aiohttp
 import pytest
 from yarl import URL
 
-from tests.agents.mcp.conftest import Raw
+from gateway.web.routes import ROUTES
+from tests.agents.mcp.conftest import CAPABILITIES, VERSION, VERSIONS, Raw, headers_of
+from tests.harness.blocked_loop import LIMIT, LongestCallback, measured
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.hostile_kinds import MANY, write_kind, write_large_kind, write_wordy_kind
 from tests.harness.in_process import FrontEnd, front_end
 from tests.web.test_unserved_connectors import LISTS, PAGES
 
+#: answers that name every operation, or every one of the largest kind
+CATALOGS = (
+    "/api/v1/operations",
+    "/api/v1/operations?query=list+things+of+shelf+700",
+    "/api/v1/tools",
+    "/api/v1/integrations/connector-types",
+    "/api/v1/integrations/connector-types/warehouse",
+    "/api/v1/skills/docs?id=warehouse",
+    "/openapi.json",
+    "/docs/kinds",
+    "/docs/kinds/warehouse",
+    "/docs/search?q=thing",
+)
 KINDS = ("fleet", "warehouse", "wordy")
+#: connectors of the organization
+MANY_CONNECTORS = 100
+#: values of the variables of paths; those of others are ids of nothing
+VARIABLES = {"connector_type": "warehouse", "kind": "warehouse", "page": "kinds", "entity": "things1"}
+#: pages, documents and lists: a new route is among them
+READS = [route for route in ROUTES if route.method == "GET" and not (route.is_stream or route.is_browser_step)]
+#: methods of the Model Context Protocol with a long answer, and their params
+LONG_ANSWERS: dict[str, dict[str, object]] = {
+    "server/discover": {},
+    "tools/list": {},
+    "resources/list": {},
+    "resources/templates/list": {},
+    "resources/read": {"uri": "gateway://kinds/warehouse"},
+    "skills/list": {},
+    "skills/get": {"uri": "skill://warehouse/SKILL.md"},
+}
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +68,14 @@ async def connectors(front: FrontEnd) -> AsyncIterator[dict[str, ConnectorApi]]:
     """A connector of each kind, by kind."""
     async with front.api(await front.organization()) as api:
         yield {kind: await api.connector(kind, {"api_key": "k"}, validate=False) for kind in KINDS}
+
+
+@pytest.fixture(scope="module")
+async def many(connectors: dict[str, ConnectorApi]) -> None:
+    """Connectors of all kinds."""
+    api = connectors["fleet"].api
+    for number in range(MANY_CONNECTORS - len(KINDS)):
+        await api.connector(KINDS[number % len(KINDS)], {"api_key": "k"}, name=f"c{number}", validate=False)
 
 
 @pytest.fixture
@@ -86,6 +129,7 @@ async def test_the_pages_of_a_kind_answer_with_escaped_texts(browser: ConsoleBro
         f"/console/search?connector={connector_id}",
         "/docs/kinds",
         f"/docs/kinds/{kind}",
+        f"/docs/kinds/{kind}/{entity}",
         "/docs/search?q=word",
     ]
 
@@ -134,3 +178,86 @@ async def test_agents_find_operations_of_every_kind_quickly(front: FrontEnd, api
     assert max(len(each["title"]) for each in listed) <= 500
     assert len(tools) > MANY
     assert found["structuredContent"]["data"]
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("path", CATALOGS)
+async def test_no_answer_as_long_as_the_catalog_holds_the_loop(api: Api, path: str):
+    await api.get(path)  # what is kept for all callers is made once
+    shortest = inf
+    for _ in range(4):
+        longest = LongestCallback()
+        with measured(longest):
+            answer = await api.get(path)
+        assert answer.status == 200
+        shortest = min(shortest, longest.seconds)
+
+    assert shortest <= LIMIT
+
+
+@pytest.mark.alone
+async def test_no_page_document_or_list_of_many_connectors_holds_the_loop(
+    api: Api, browser: ConsoleBrowser, connectors: dict[str, ConnectorApi], many: None
+):
+    """A new route is in the table by its path."""
+    ids = VARIABLES | {"connector_id": connectors["warehouse"].record["id"]}
+    slow = {}
+    for route in READS:
+        path = re.sub(r"\{(\w+)[^}]*\}", lambda found: str(ids.get(found[1], uuid4())), route.path)
+        path += "?limit=1000" * route.has_pages
+        session, headers = (browser.session, {}) if route.path.startswith("/console") else (api.session, api.headers)
+
+        async def answered(session=session, path=path, headers=headers, route=route) -> None:
+            async with session.get(path, headers=headers, allow_redirects=False) as response:
+                await response.read()
+                assert response.status < 500 or route.is_probe, path
+
+        if (seconds := await shortest(answered)) > LIMIT:
+            slow[route.path] = round(seconds, 3)
+
+    assert slow == {}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("at", ["", "/warehouse", "?tools=*"])
+async def test_no_long_answer_to_an_agent_with_many_connectors_holds_the_loop(api: Api, many: None, at: str):
+    slow = {}
+    for method, params in LONG_ANSWERS.items():
+        if (seconds := await shortest(partial(read_answer, api, f"/mcp{at}", method, params))) > LIMIT:
+            slow[method] = round(seconds, 3)
+
+    assert slow == {}
+
+
+@pytest.mark.alone
+async def test_the_tools_of_a_large_kind_are_made_without_holding_the_loop(api: Api):
+    """Another selection of tools is another server, whose tools are made for its first list."""
+    selections = iter(f"warehouse.*,other{number}.list" for number in range(4))
+
+    async def answered() -> None:
+        await read_answer(api, f"/mcp?tools={next(selections)}", "tools/list", {})
+
+    assert await shortest(answered) <= LIMIT
+
+
+async def read_answer(api: Api, path: str, method: str, params: dict[str, object]) -> None:
+    """Read an answer without decoding it, which would hold the loop of the test."""
+    params = {**params, "_meta": {VERSION: VERSIONS[0], CAPABILITIES: {}}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
+    async with api.session.post(path, data=body, headers={**api.headers, **headers_of(method, params)}) as response:
+        while await response.content.readany():
+            pass
+        assert response.status == 200, method
+
+
+async def shortest(answered: Callable[[], Awaitable[None]]) -> float:
+    """The shortest of four times that the longest callback of an answer takes."""
+    seconds = inf
+    for _ in range(4):
+        longest = LongestCallback()
+        with measured(longest):
+            await answered()
+        seconds = min(seconds, longest.seconds)
+        if seconds <= LIMIT:
+            break
+    return seconds

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from tests.harness.caller import ConnectorApi
+from tests.harness.waiting import eventually
 
 PATIENCE = 20.0
 
@@ -13,6 +14,17 @@ PATIENCE = 20.0
 async def path(support_desk: ConnectorApi) -> str:
     """The path of a job that no worker claims."""
     return f"/api/v1/jobs/{(await support_desk.submit('tickets', 'list', {}))['id']}"
+
+
+async def test_a_request_that_waits_for_a_job_is_no_work_when_load_is_shed(front, api, path):
+    waits = [asyncio.create_task(api.get(f"{path}?wait=60")) for _ in range(3)]
+
+    await eventually(lambda: front.services.jobs.waiters.waiting == 3, within=20)
+
+    assert front.limits.at_work == front.limits.in_progress - 3
+    for wait in waits:
+        wait.cancel()
+    await asyncio.gather(*waits, return_exceptions=True)
 
 
 @pytest.mark.parametrize("tags", ['"another"', 'W/"0"', '"0", "another"'])

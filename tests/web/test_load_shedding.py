@@ -12,9 +12,12 @@ from aiohttp.web_request import BaseRequest
 from gateway.settings import Settings
 from gateway.web.admission.load_shedding import LOAD_SHEDDING, Limits, LoadShedding
 from gateway.web.admission.refusals import NEGLIGIBLE_REFUSALS
+from gateway.web.pages.brand import Brand
+from gateway.web.pages.rendering import Pages
 from gateway.web.server.connection_guard import ConnectionLimits, GuardedRunner
 
 PROBE = "/healthz"
+PAGES = Pages(Brand.of(Settings()))
 
 
 async def alive(_request: web.Request) -> web.Response:
@@ -32,7 +35,7 @@ def limits() -> Limits:
 @pytest.fixture
 async def base_url(limits: Limits) -> AsyncIterator[str]:
     app = web.Application()
-    app[LOAD_SHEDDING] = LoadShedding(limits, frozenset({PROBE}))
+    app[LOAD_SHEDDING] = LoadShedding(limits, frozenset({PROBE}), PAGES)
     app.router.add_route("*", "/{path:.*}", alive)
     runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=0.1)
     await runner.setup()
@@ -54,6 +57,29 @@ async def test_a_refusal_in_an_overload_is_a_problem_document(base_url: str):
     assert {answer.headers["X-Content-Type-Options"] for answer in answers} == {"nosniff"}
 
 
+@pytest.mark.parametrize(
+    ("path", "accept", "is_page"),
+    [
+        ("/console", "text/html,*/*;q=0.8", True),
+        ("/console/jobs", "text/html", True),
+        ("/console/jobs", "*/*", False),
+        ("/console-not", "text/html", False),
+        ("/api/v1/jobs", "text/html", False),
+    ],
+)
+async def test_a_browser_at_the_console_gets_a_card_with_the_id_of_the_request(
+    base_url: str, path: str, accept: str, is_page: bool
+):
+    async with aiohttp.ClientSession(base_url) as session, session.get(path, headers={"Accept": accept}) as answer:
+        body = await answer.text()
+
+    kind = "text/html" if is_page else "application/problem+json"
+    assert (answer.status, answer.content_type, answer.headers["Retry-After"]) == (503, kind, "1")
+    assert (f"<code>{answer.headers['X-Request-Id']}</code>" in body) == is_page
+    assert ("default-src 'none'" in answer.headers.get("Content-Security-Policy", "")) == is_page
+    assert "overloaded" in body
+
+
 async def test_probes_are_answered_in_an_overload_and_all_requests_afterwards(base_url: str, limits: Limits):
     async with aiohttp.ClientSession(base_url) as session:
         probed = await session.get(PROBE)
@@ -65,7 +91,7 @@ async def test_probes_are_answered_in_an_overload_and_all_requests_afterwards(ba
 
 async def test_senders_are_paused_only_if_refusals_are_too_many(limits: Limits):
     rested: list[float] = []
-    handle = LoadShedding(limits, frozenset()).wrapped(
+    handle = LoadShedding(limits, frozenset(), PAGES).wrapped(
         cast(Any, alive), lambda _request, seconds: rested.append(seconds)
     )
     request = cast(BaseRequest, SimpleNamespace(path="/api/v1/jobs", headers={}))

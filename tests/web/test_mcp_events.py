@@ -11,6 +11,7 @@ from gateway.access.identity.model import Scope
 from gateway.contract.events import EventType
 from tests.agents.mcp.conftest import CAPABILITIES, VERSION, Raw, headers_of
 from tests.harness.caller import Api
+from tests.harness.waiting import eventually
 
 EVENTS, SUBSCRIPTION = "io.modelcontextprotocol/events", "io.modelcontextprotocol/subscriptionId"
 CREATED = {"name": "connector.created"}
@@ -115,6 +116,17 @@ async def test_a_cursor_of_deleted_events_continues_at_the_oldest_event(front, m
     assert (active["params"]["truncated"], event["params"]["data"]["connector_id"]) == (True, kept.record["id"])
 
 
+async def test_a_cursor_beyond_the_newest_event_continues_at_it_and_says_so(mcp, api, cursor):
+    polled = (await mcp("events/poll", {**CREATED, "cursor": "99999"})).result
+    stream = asyncio.create_task(streamed(api, mcp.url, 2, cursor="99999"))
+    connector = await api.connector()
+    later = (await mcp("events/poll", {**CREATED, "cursor": polled["cursor"]})).result
+
+    assert (polled["cursor"], polled["events"], polled["truncated"]) == (cursor, [], True)
+    assert [each["data"]["connector_id"] for each in later["events"]] == [connector.record["id"]]
+    assert (await stream)[0]["params"]["truncated"] is True
+
+
 @pytest.mark.parametrize(
     ("params", "code"),
     [
@@ -124,7 +136,6 @@ async def test_a_cursor_of_deleted_events_continues_at_the_oldest_event(front, m
         ({**CREATED, "arguments": {"connector_id": "x"}}, -32602),
         ({**CREATED, "arguments": []}, -32602),
         ({**CREATED, "cursor": "x"}, -32602),
-        ({**CREATED, "cursor": "99999"}, -32602),
         ({**CREATED, "cursor": 1}, -32602),
         ({**CREATED, "maxAgeMs": -1}, -32602),
     ],
@@ -171,3 +182,17 @@ async def test_a_stream_without_a_cursor_begins_now(mcp, api, support_desk):
     (active,) = await streamed(api, mcp.url, 1)
 
     assert active["params"]["cursor"] == (await mcp("events/poll", CREATED)).result["cursor"]
+
+
+async def test_a_client_ends_its_stream_by_closing_the_connection(front, api, mcp):
+    feed = front.services.events.feed
+    params = {**CREATED, "_meta": {VERSION: "2026-07-28", CAPABILITIES: {}}}
+    document = {"jsonrpc": "2.0", "id": 7, "method": "events/stream", "params": params}
+    async with (
+        aiohttp.ClientSession(headers={**api.headers, **headers_of("events/stream", params)}) as session,
+        session.post(mcp.url, json=document) as response,
+    ):
+        await response.content.readuntil(b"\n\n")
+        await eventually(lambda: feed.idle == 1)
+
+    await eventually(lambda: feed.idle == 0)

@@ -11,14 +11,17 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from unittest.mock import patch
-from urllib.parse import parse_qs, urlencode, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 from uuid import UUID, uuid4
 
 import aiohttp
+import asyncpg
 import pytest
+from aiohttp import web
 from yarl import URL
 
-from gateway.contract.oauth import CLIENT_DOCUMENT
+from gateway.contract.oauth import CLIENT_DOCUMENT, CLIENT_KEYS, SIGNED_CLIENT_DOCUMENT
+from gateway.errors import ReauthorizationRequired
 from tests.harness.caller import Answer, Api
 from tests.harness.command_line import started
 from tests.harness.console import ConsoleBrowser, signed_in
@@ -60,8 +63,8 @@ class Setting:
         self.said.append(begun.body)
         return begun
 
-    async def consent(self, consent_url: str) -> Mapping[str, str]:
-        """A person gives consent in a browser: the query of the final redirect."""
+    async def given(self, consent_url: str) -> tuple[URL, Mapping[str, str]]:
+        """A person gives consent in a browser: the callback, and the browser's cookie for it."""
         begin = URL(f"{self.front.base_url}{URL(consent_url).raw_path_qs}", encoded=True)
         async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as browser:
             async with browser.get(begin, allow_redirects=False) as step:
@@ -72,19 +75,39 @@ class Setting:
             async with browser.get(page, allow_redirects=False) as step:
                 assert step.status == 302, await step.text()
                 back = URL(step.headers["Location"], encoded=True)
-            back = URL(f"{self.front.base_url}{back.raw_path_qs}", encoded=True)
-            async with browser.get(back, headers=cookies, allow_redirects=False) as step:
-                self.said.append(await step.read())
-                assert step.status == 303, self.said[-1]
-                landed = step.headers["Location"]
+        return URL(f"{self.front.base_url}{back.raw_path_qs}", encoded=True), cookies
+
+    async def called_back(self, given: tuple[URL, Mapping[str, str]]) -> tuple[int, Mapping[str, str], str]:
+        """The status, headers and text of the callback."""
+        back, cookies = given
+        async with (
+            aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as browser,
+            browser.get(back, headers=cookies, allow_redirects=False) as step,
+        ):
+            self.said.append(await step.read())
+            return step.status, step.headers, self.said[-1].decode()
+
+    async def landed(self, given: tuple[URL, Mapping[str, str]]) -> Mapping[str, str]:
+        """The query of the final redirect."""
+        status, headers, text = await self.called_back(given)
+        assert status == 303, text
+        landed = headers["Location"]
         self.said.append(landed.encode())
         return {name: values[0] for name, values in parse_qs(urlsplit(landed).query).items()}
 
-    async def connected(self, **members: object) -> str:
-        """The id of a connector, after a consent."""
+    async def consent(self, consent_url: str) -> Mapping[str, str]:
+        """A person gives consent: the query of the final redirect."""
+        return await self.landed(await self.given(consent_url))
+
+    async def begun(self, **members: object) -> tuple[URL, Mapping[str, str]]:
+        """A consent that a person has given, and whose callback has not come yet."""
         begun = await self.begin(**members)
         assert begun.status == 200, begun.body
-        landed = await self.consent(begun.json()["consent_url"])
+        return await self.given(begun.json()["consent_url"])
+
+    async def connected(self, **members: object) -> str:
+        """The id of a connector, after a consent."""
+        landed = await self.landed(await self.begun(**members))
         assert "connector_id" in landed, landed
         return landed["connector_id"]
 
@@ -93,6 +116,13 @@ class Setting:
         executed = await self.api.call("POST", f"{CONNECTORS}/{connector_id}/execute", json=body)
         self.said.append(executed.body)
         return executed
+
+    async def moving(self, since: str) -> None:
+        """Say since when the organization is moved."""
+        async with self.front.services.database.system() as connection:
+            await connection.execute(
+                f"UPDATE organizations SET moving_since = {since} WHERE id = $1", self.organization_id
+            )
 
     async def record(self, connector_id: str) -> dict:
         return (await self.api.get(f"{CONNECTORS}/{connector_id}")).json()
@@ -178,6 +208,18 @@ async def test_further_connectors_of_the_kind_use_the_registered_app(setting: Se
     assert (await setting.execute(second)).status == 200
 
 
+async def test_a_registered_app_gets_no_consent_at_another_token_url_than_its_own(setting: Setting):
+    first = await setting.connected()
+    async with setting.front.services.database.system() as connection:
+        await connection.execute("UPDATE oauth_registrations SET token_url = 'https://auth.evil.io/token'")
+
+    second = await setting.connected(connector_type=KIND, name="Another")
+    setting.server.good.clear()
+
+    assert [each["client_id"] for each in setting.server.consents] == ["registered-1", "registered-2"]
+    assert [(await setting.execute(each)).status for each in (first, second)] == [200, 200]
+
+
 async def test_a_connect_link_leads_a_person_to_the_sign_in(setting: Setting):
     await setting.connected()
     link = await setting.api.call(
@@ -215,6 +257,72 @@ async def test_a_gateway_that_nobody_can_reach_has_no_client_document_and_regist
     assert [each["client_id"] for each in setting.server.consents] == ["registered-1"]
 
 
+SIGNING = {
+    "client_id_metadata_document_supported": True,
+    "token_endpoint_auth_methods_supported": ["private_key_jwt"],
+    "token_endpoint_auth_signing_alg_values_supported": ["RS256", "ES256"],
+}
+
+
+async def test_the_gateway_signs_where_an_authorization_server_accepts_nothing_else(public: Setting):
+    public.server.metadata = SIGNING
+    public.server.client_keys = (await public.api.get(CLIENT_KEYS)).json()
+    connector_id = await public.connected()
+    document = (await public.api.get(SIGNED_CLIENT_DOCUMENT)).json()
+    public.server.good.clear()
+    executed = await public.execute(connector_id)
+    services = public.front.services.connectors
+    record = await services.store.get(public.organization_id, UUID(connector_id))
+    is_revoked = await services.oauth.authorizers.revoke(record)
+
+    [consent] = public.server.consents
+    assert consent["client_id"] == document["client_id"] == f"https://gateway.example{SIGNED_CLIENT_DOCUMENT}"
+    assert document["jwks_uri"] == f"https://gateway.example{CLIENT_KEYS}"
+    assert (document["token_endpoint_auth_method"], public.server.registered) == ("private_key_jwt", [])
+    assert (executed.status, is_revoked) == (200, True), executed.body
+    assert len(public.server.assertions) == len(public.server.token_requests) + len(public.server.revocations) == 3
+
+
+async def test_the_gateway_registers_its_keys_where_it_must_sign_and_no_document_is_read(public: Setting):
+    public.server.metadata = {"token_endpoint_auth_methods_supported": ["private_key_jwt"]}
+    public.server.registration = {"client_secret": None}
+    public.server.client_keys = (await public.api.get(CLIENT_KEYS)).json()
+    connector_id = await public.connected()
+    public.server.good.clear()
+    executed = await public.execute(connector_id)
+    assert (await public.api.call("DELETE", f"/api/v1/oauth/credentials/connector_type/{KIND}")).status == 204
+    public.server.good.clear()
+    executed_without_app = await public.execute(connector_id)
+    services = public.front.services.connectors
+    is_revoked = await services.oauth.authorizers.revoke(
+        await services.store.get(public.organization_id, UUID(connector_id))
+    )
+
+    [registered] = public.server.registered
+    assert registered["token_endpoint_auth_method"] == "private_key_jwt"
+    assert registered["jwks_uri"] == f"https://gateway.example{CLIENT_KEYS}"
+    assert (executed.status, executed_without_app.status, is_revoked) == (200, 200, True), executed_without_app.body
+    assert len(public.server.assertions) == 4
+    assert all("client_secret" not in request for request in public.server.token_requests)
+
+
+async def test_published_keys_are_public_and_the_same_in_each_process(public: Setting, setting: Setting):
+    answers = [await each.api.get(CLIENT_KEYS) for each in (public, setting)]
+
+    [key] = answers[0].json()["keys"]
+    assert (key["kty"], key["crv"], key["alg"], "d" in key) == ("EC", "P-256", "ES256", False)
+    assert answers[0].json() == answers[1].json()
+
+
+@pytest.mark.parametrize("reads_documents", [True, False])
+async def test_a_gateway_whose_keys_nobody_can_read_says_what_to_set(setting: Setting, reads_documents: bool):
+    setting.server.metadata = {**SIGNING, "client_id_metadata_document_supported": reads_documents}
+
+    refused = await setting.begin()
+
+    assert (refused.status, "GATEWAY_PUBLIC_URL" in refused.json()["detail"]) == (409, True), refused.body
+
+
 async def test_an_app_that_the_organization_has_registered_comes_first(public: Setting):
     public.server.metadata = {"client_id_metadata_document_supported": True}
     public.server.clients = {"own": "canary-own-secret"}
@@ -241,7 +349,7 @@ async def test_a_server_that_calls_itself_like_another_kind_gets_no_app_of_it(se
 async def test_the_app_of_an_organization_is_not_used_at_another_authorization_server(setting: Setting):
     setting.server.clients = {"own": "canary-own-secret"}
     app = {"client_id": "own", "client_secret": "canary-own-secret"}
-    await setting.begin(mcp_server={"url": RESOURCE, "kind": KIND, **app})
+    await setting.connected(mcp_server={"url": RESOURCE, "kind": KIND, **app})
     other = "https://auth.evil.io"
     moved = {"issuer": other, **{name: f"{other}/{name}" for name in ("authorization_endpoint", "token_endpoint")}}
     setting.server.resource = {"authorization_servers": [other]}
@@ -310,6 +418,174 @@ async def test_a_call_that_needs_more_scopes_asks_for_consent_with_them(setting:
     assert (await setting.execute(connector_id)).status == 200
 
 
+async def test_a_consent_ends_with_the_app_that_it_began_with_and_so_do_its_renewals(setting: Setting):
+    setting.server.registration = {"token_endpoint_auth_method": "client_secret_post"}
+    first = await setting.begun(scopes=["issues:read"])
+    setting.server.registration = {}
+    second = await setting.begun(scopes=["issues:write"])
+
+    connectors = [(await setting.landed(given)).get("connector_id") for given in (first, second)]
+    setting.server.good.clear()
+    answers = [await setting.execute(connector_id) for connector_id in connectors]
+
+    assert [each.status for each in answers] == [200, 200], answers
+    assert [each["client_id"] for each in setting.server.consents] == ["registered-1", "registered-2"]
+    in_form = [each.get("client_secret") for each in setting.server.token_requests]
+    assert in_form == ["canary-secret-1", None, "canary-secret-1", None]
+
+
+async def test_of_two_registrations_at_once_each_serves_its_scopes(setting: Setting):
+    arrived, are_both = [], asyncio.Event()
+    register = setting.server._registered
+
+    async def together(request: web.Request) -> web.StreamResponse:
+        arrived.append(request)
+        if len(arrived) == 2:
+            are_both.set()
+        await are_both.wait()
+        return await register(request)
+
+    setting.server.instead = {"/tenant/register": together}
+    given = await asyncio.gather(*(setting.begun(scopes=[scope]) for scope in ("issues:read", "issues:write")))
+
+    landed = [await setting.landed(each) for each in given]
+
+    assert all("connector_id" in each for each in landed), landed
+    registered = {f"registered-{number}": each["scope"] for number, each in enumerate(setting.server.registered, 1)}
+    assert [each["scope"] for each in setting.server.consents] == [
+        registered[each["client_id"]] for each in setting.server.consents
+    ]
+
+
+async def test_a_registration_has_a_bounded_number_of_scopes(setting: Setting):
+    for letter in "abc":
+        await setting.begun(scopes=[f"{letter}:{number}" for number in range(100)])
+
+    assert [len(each["scope"].split()) for each in setting.server.registered] == [100] * 3
+    assert {each["scope"].split()[0] for each in setting.server.registered} == {"a:0", "b:0", "c:0"}
+
+
+async def test_an_app_that_a_request_gives_is_stored_once_the_consent_succeeded(setting: Setting):
+    setting.server.clients = {name: f"canary-{name}-secret" for name in ("own", "next")}
+
+    async def client_ids() -> list[str]:
+        apps = (await setting.api.get("/api/v1/oauth/credentials")).json()["data"]
+        return [each["configuration"]["client_id"] for each in apps]
+
+    def server(name: str) -> dict[str, str]:
+        return {"url": RESOURCE, "kind": KIND, "client_id": name, "client_secret": setting.server.clients[name]}
+
+    abandoned = await setting.begun(mcp_server=server("own"))
+    after_none = await client_ids()
+    await setting.landed(abandoned)
+    after_first = await client_ids()
+    replacing = await setting.begun(mcp_server=server("next"))
+    meanwhile = await client_ids()
+    connector_id = (await setting.landed(replacing))["connector_id"]
+
+    assert (after_none, after_first, meanwhile, await client_ids()) == ([], ["own"], ["own"], ["next"])
+    assert (await setting.execute(connector_id)).status == 200
+
+
+async def test_a_callback_while_the_organization_is_moved_can_be_repeated_after_it(setting: Setting):
+    given = await setting.begun()
+    await setting.moving("now()")
+
+    status, headers, text = await setting.called_back(given)
+    requests = len(setting.server.token_requests)
+    await setting.moving("NULL")
+    landed = await setting.landed(given)
+
+    assert (status, headers["Retry-After"], headers["Content-Type"].partition(";")[0]) == (503, "30", "text/plain")
+    assert "reload this page" in text
+    assert (requests, "connector_id" in landed) == (0, True)
+
+
+async def test_a_grant_that_cannot_be_stored_at_first_is_stored_later(setting: Setting, database_url: str):
+    async with refused_saves(database_url, 2):
+        connector_id = await setting.connected()
+
+    assert (await setting.execute(connector_id)).status == 200
+    assert setting.server.revoked == []
+
+
+async def test_a_grant_that_cannot_be_stored_at_all_is_revoked(
+    setting: Setting, database_url: str, skipped_pauses: None
+):
+    begun = await setting.begin()
+    async with refused_saves(database_url, 1_000):
+        landed = await setting.consent(begun.json()["consent_url"])
+    flow = (await setting.api.get(f"{CONNECTORS}/oauth/flows/{begun.json()['flow_id']}")).json()
+
+    assert (landed["error"], "begin again" in landed["error_description"]) == ("temporarily_unavailable", True)
+    assert setting.server.revoked == list(setting.server.refreshable)
+    assert (flow["status"], flow["error"]) == ("failed", "temporarily_unavailable")
+
+
+@asynccontextmanager
+async def refused_saves(database_url: str, count: int) -> AsyncIterator[None]:
+    """PostgreSQL refuses so many times to store credentials, as while an organization is moved."""
+    connection = await asyncpg.connect(database_url)
+    # A sequence counts the times that were rolled back too.
+    await connection.execute(
+        f"""
+        CREATE SEQUENCE saves; GRANT USAGE ON saves TO gateway_app;
+        CREATE FUNCTION refuse_saves() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            IF nextval('saves') <= {count} THEN RAISE lock_not_available; END IF;
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER refuse BEFORE INSERT ON connector_secrets FOR EACH ROW EXECUTE FUNCTION refuse_saves();
+        """
+    )
+    try:
+        yield
+        assert await connection.fetchval("SELECT last_value FROM saves") > min(count, 10)
+    finally:
+        await connection.execute("DROP FUNCTION refuse_saves CASCADE; DROP SEQUENCE saves")
+        await connection.close()
+
+
+async def test_of_two_servers_that_become_kinds_of_one_name_at_once_one_is_served(setting: Setting, database_url: str):
+    others = f"{RESOURCE}?team=2"
+    given = [await setting.begun()]
+    setting.server.resource = {"resource": others}
+    given.append(await setting.begun(mcp_server={"url": others, "kind": KIND}))
+    setting.server.resource = {}
+    setting.server.instead = {"/tenant/token": lambda request: for_any_resource(setting.server, request)}
+    connection = await asyncpg.connect(database_url)
+    waiting = """
+        SELECT count(*) FROM pg_locks WHERE NOT granted
+          AND (locktype = 'advisory' OR relation = 'imported_kinds'::regclass)
+          AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    """
+    try:
+        async with connection.transaction():
+            await connection.execute("LOCK TABLE imported_kinds IN SHARE MODE")
+            ending = [asyncio.create_task(setting.landed(each)) for each in given]
+
+            async def are_both_waiting() -> bool:
+                return await connection.fetchval(waiting) == 2
+
+            await eventually(are_both_waiting)
+        landed = [await each for each in ending]
+    finally:
+        await connection.close()
+
+    [failed] = [each for each in landed if "error" in each]
+    [connected] = [each for each in landed if "connector_id" in each]
+    assert "of another server" in failed["error_description"] or "differ" in failed["error_description"]
+    assert len(setting.server.revoked) == 1
+    assert (await setting.execute(connected["connector_id"])).status == 200
+
+
+async def for_any_resource(server: SignInServer, request: web.Request) -> web.StreamResponse:
+    """Tokens for whatever resource the request names."""
+    form = dict(parse_qsl(await request.text()))
+    server.token_requests.append(form)
+    return web.json_response(server.issued("issues:read"))
+
+
 async def test_a_grant_is_revoked_at_the_authorization_server(setting: Setting):
     connector_id = UUID(await setting.connected())
     services = setting.front.services.connectors
@@ -317,6 +593,44 @@ async def test_a_grant_is_revoked_at_the_authorization_server(setting: Setting):
 
     assert await services.oauth.authorizers.revoke(record)
     assert setting.server.revoked == list(setting.server.refreshable)
+
+
+REVOCATIONS = {
+    "the method of the app": ({}, {}, 1),
+    "the only method of the revocation endpoint": (
+        {"metadata": {"revocation_endpoint_auth_methods_supported": ["client_secret_post"]}},
+        {"client_secret": "canary-secret-1"},
+        1,
+    ),
+    "the secret in the form after a refusal": (
+        {"needs_secret_in_form": True},
+        {"client_secret": "canary-secret-1"},
+        2,
+    ),
+    "an empty secret of a public client": (
+        {
+            "needs_secret_in_form": True,
+            "registration": {"token_endpoint_auth_method": "none", "client_secret": None},
+        },
+        {"client_secret": ""},
+        2,
+    ),
+}
+
+
+@pytest.mark.parametrize(("manners", "proof", "requests"), REVOCATIONS.values(), ids=REVOCATIONS)
+async def test_a_revocation_authenticates_the_app_as_its_endpoint_reads_it(setting: Setting, manners, proof, requests):
+    for name, value in manners.items():
+        setattr(setting.server, name, value)
+    connector_id = UUID(await setting.connected())
+    services = setting.front.services.connectors
+    record = await services.store.get(setting.organization_id, connector_id)
+
+    assert await services.oauth.authorizers.revoke(record)
+    assert setting.server.revoked == list(setting.server.refreshable)
+    assert len(setting.server.revocations) == requests
+    sent = setting.server.revocations[-1]
+    assert {name: sent[name] for name in sent if name == "client_secret"} == proof
 
 
 ANSWERS = {
@@ -472,11 +786,16 @@ async def test_the_command_line_lets_a_person_sign_in(setting: Setting, tmp_path
 
 
 @asynccontextmanager
-async def official_server() -> AsyncIterator[str]:
+async def official_server(authentication: str) -> AsyncIterator[str]:
     """The origin of a server of the official Python SDK, in a process of its own."""
     port = free_port()
     process = await asyncio.create_subprocess_exec(
-        sys.executable, SERVERS / "python_sign_in_server.py", str(port), stdout=DEVNULL, stderr=DEVNULL
+        sys.executable,
+        SERVERS / "python_sign_in_server.py",
+        str(port),
+        authentication,
+        stdout=DEVNULL,
+        stderr=DEVNULL,
     )
     try:
         await eventually(lambda: is_listening(port), within=60)
@@ -486,20 +805,21 @@ async def official_server() -> AsyncIterator[str]:
         await process.wait()
 
 
-async def test_a_person_signs_in_to_a_server_of_the_official_sdk(
-    setting: Setting, tmp_path: Path, database_url: str, redis_url: str
+@pytest.mark.parametrize("authentication", ["client_secret_post", "client_secret_basic", "none"])
+async def test_a_person_signs_in_to_a_server_of_the_official_sdk_and_out_again(
+    setting: Setting, tmp_path: Path, database_url: str, redis_url: str, authentication: str
 ):
     kind, url, added = "calculator", "https://mcp.calculator.io/mcp", []
     settings = {"import_organizations": (setting.organization_id,)}
-    async with official_server() as origin:
+    async with official_server(authentication) as origin:
         with patch.dict(os.environ, {"GATEWAY_UPSTREAM_CALCULATOR": origin}):
             async with (
                 front_end(tmp_path, database_url, redis_url, **settings) as one,
                 one.api(setting.organization_id) as api,
             ):
-                connector_id = await replace(setting, front=one, api=api).connected(
-                    mcp_server={"url": url, "kind": kind}
-                )
+                at_server = replace(setting, front=one, api=api)
+                named = {"connector_type": kind} if kind in one.services.catalog.kinds else {}
+                connector_id = await at_server.connected(**(named or {"mcp_server": {"url": url, "kind": kind}}))
                 connectors = one.services.connectors
                 record = await connectors.store.get(setting.organization_id, UUID(connector_id))
                 authorizer = connectors.oauth.authorizers.authorizer_of(record)
@@ -508,5 +828,8 @@ async def test_a_person_signs_in_to_a_server_of_the_official_sdk(
                     executed = await api.call("POST", f"{CONNECTORS}/{connector_id}/execute", json=body)
                     added.append(executed.json()["result"]["content"][0]["text"])
                     await authorizer.renewed(await authorizer.headers())
+                is_revoked = await connectors.oauth.authorizers.revoke(record)
+                with pytest.raises(ReauthorizationRequired):
+                    await authorizer.renewed(await authorizer.headers())
 
-    assert added == ["1", "2"]
+    assert (added, is_revoked) == (["1", "2"], True)

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from gateway.access.audit.chain import signers_of
+from gateway.client import Gateway
 from gateway.errors import Conflict, GatewayError
 from gateway.foundation.db.pool import Database
 from gateway.foundation.proof import verified
@@ -26,13 +26,15 @@ from gateway.foundation.vault.sealed_file import (
     sealed_lines,
 )
 from gateway.foundation.vault.vault import parse_keys
-from gateway.run.moving.arrival import Arrival
+from gateway.run.moving.arrival import Arrival, Trust
 from gateway.run.moving.departure import Departure
+from gateway.run.moving.document import Contents
 from gateway.run.moving.freeze import Freeze
 from gateway.run.moving.tables import LEFT_OUT, MOVED
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.command_line import invoked
 from tests.harness.databases import created_database, url_of
+from tests.harness.hostile_kinds import kind_document
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.waiting import eventually
 from tests.web.test_organization_deletion import Busy, busy  # noqa: F401  a fixture
@@ -64,6 +66,34 @@ async def elsewhere(
             yield opened
 
 
+def departure_of(front: FrontEnd) -> Departure:
+    return front.services.organization_export.departure
+
+
+def arrival_of(front: FrontEnd) -> Arrival:
+    services = front.services
+    return Arrival(
+        database=services.database, vault=services.keys.vault, catalog=services.catalog, files=services.jobs.files
+    )
+
+
+async def lines_of(departure: Departure, organization_id: UUID, contents: Contents | None = None) -> list[bytes]:
+    """The lines, as they are read."""
+    lines = departure.lines(organization_id, contents or Contents())
+    return [line.removesuffix(b"\n") async for line in lines]
+
+
+def environment_of(front: FrontEnd) -> dict[str, str]:
+    """The variables with which an operator's command uses the same stores."""
+    settings = front.services.settings
+    assert settings.encryption_keys is not None
+    return {
+        "GATEWAY_DATABASE_URL": settings.database_url,
+        "GATEWAY_FILES_URL": str(settings.data_dir / "blobs"),
+        "GATEWAY_ENCRYPTION_KEYS": settings.encryption_keys.get_secret_value(),
+    }
+
+
 @dataclass(frozen=True)
 class Moving:
     """A busy organization, a client of it, and the gateway that it moves to."""
@@ -74,18 +104,13 @@ class Moving:
 
     async def exported(self) -> bytes:
         """The file for the target."""
-        keys = self.busy.front.services.keys
         lock = Lock.for_recipient(recipient_key(self.target.services.keys.all))
-        departure = Departure(
-            database=self.busy.front.services.database, vault=keys.vault, signers=signers_of(keys.all)
-        )
-        return b"".join([chunk async for chunk in departure.chunks(self.busy.id, lock, {})])
+        departure = departure_of(self.busy.front)
+        return b"".join([chunk async for chunk in departure.chunks(self.busy.id, lock, Contents())])
 
-    async def imported(self, file: bytes, name: str | None = None) -> dict[str, int]:
-        keys = self.target.services.keys
-        lines = sealed_lines(BytesIO(file), recipients_of(keys.all))
-        arrival = Arrival(database=self.target.services.database, vault=keys.vault)
-        return (await arrival.read(lines, name))[1]
+    async def imported(self, file: bytes, name: str | None = None, trust: Trust = Trust()) -> dict[str, int]:  # noqa: B008  it is frozen
+        lines = sealed_lines(BytesIO(file), recipients_of(self.target.services.keys.all))
+        return (await arrival_of(self.target).read(lines, name, trust))[1].rows
 
     async def move(self) -> None:
         await self.imported(await self.exported())
@@ -194,7 +219,7 @@ async def test_a_queued_job_runs_where_it_was_moved_to(moving: Moving):
 
 async def test_the_chain_of_the_audit_log_goes_on_and_is_verified_with_the_keys_of_both(moving: Moving):
     async with moving.here() as api:
-        [own] = (await api.get("/api/v1/audit/keys")).document()["data"]
+        [own] = (await api.get("/api/v1/audit/keys")).document()
         here = (await api.get("/api/v1/audit/export")).body.decode().splitlines()
     await moving.move()
 
@@ -202,7 +227,7 @@ async def test_the_chain_of_the_audit_log_goes_on_and_is_verified_with_the_keys_
         desk = ConnectorApi(api, moving.busy.desk.record)
         await desk.execute("tickets", "update", UPDATE)
         lines = (await api.get("/api/v1/audit/export")).body.decode().splitlines()
-        keys = (await api.get("/api/v1/audit/keys")).document()["data"]
+        keys = (await api.get("/api/v1/audit/keys")).document()
 
     found = verified(lines, [each["public_key"] for each in keys])
     assert found.fault is None
@@ -242,12 +267,13 @@ async def test_a_served_kind_stays_that_of_the_gateway(moving: Moving):
     insert = """
         INSERT INTO imported_kinds
             (kind, version, source, document, report, importing_organization, importing_client, served_at)
-        VALUES ('strangers', $1, 'a file', $2, '', $3, gen_random_uuid(), now() + $1::int * interval '1 hour')
+        VALUES ('strangers', $1, 'a file', $2, '', $3, gen_random_uuid(), now() - (3 - $1::int) * interval '1 hour')
     """
     async with moving.target.services.database.system() as connection:
-        await connection.execute(insert, 1, '{"own": 1}', uuid4())
+        await connection.execute(insert, 1, json.dumps(kind_document("strangers", "https://own.example")), uuid4())
     async with moving.busy.front.services.database.system() as connection:
-        await connection.execute(insert, 2, '{"foreign": 1}', moving.busy.id)
+        foreign = json.dumps(kind_document("strangers", "https://foreign.example"))
+        await connection.execute(insert, 2, foreign, moving.busy.id)
     try:
         with pytest.raises(Conflict, match="strangers of this gateway differs"):
             await moving.move()
@@ -376,15 +402,7 @@ async def test_tokens_are_not_renewed_while_the_organization_is_moved(moving: Mo
 
 
 async def test_the_commands_move_an_organization(moving: Moving, tmp_path: Path):
-    def environment(front: FrontEnd) -> dict[str, str]:
-        settings = front.services.settings
-        assert settings.encryption_keys is not None
-        return {
-            "GATEWAY_DATABASE_URL": settings.database_url,
-            "GATEWAY_ENCRYPTION_KEYS": settings.encryption_keys.get_secret_value(),
-        }
-
-    here, there = environment(moving.busy.front), environment(moving.target)
+    here, there = environment_of(moving.busy.front), environment_of(moving.target)
     file, organization_id = str(tmp_path / "acme.sealed"), str(moving.busy.id)
     key = (await invoked("keys", "recipient", environment=there, directory=tmp_path)).out.strip()
     exporting = ("export-organization", organization_id, file, "--recipient", key, "--copy", "-o", "json")
@@ -420,6 +438,24 @@ async def test_an_administrator_exports_the_organization_as_a_job(moving: Moving
     assert counts["connectors"] == 1
     async with moving.there() as api:
         assert (await api.get(f"/api/v1/jobs/{job}")).status == 404
+
+
+@pytest.mark.parametrize("without_files", [False, True])
+async def test_the_python_client_saves_the_file_of_an_export(
+    moving: Moving, tmp_path: Path, skipped_pauses: None, without_files: bool
+):
+    key, path = recipient_key(moving.target.services.keys.all), tmp_path / "acme.sealed"
+    async with Gateway(moving.busy.front.base_url, *moving.client) as gateway:
+        job = await gateway.export_organization(key, without_files=without_files)
+        await run_jobs(moving.busy.front)
+        saved = await job.download(path)
+
+    lines = sealed_lines(BytesIO(path.read_bytes()), recipients_of(moving.target.services.keys.all))
+    _, contents = await arrival_of(moving.target).read(lines)
+
+    assert saved.size == path.stat().st_size
+    assert contents.rows["connectors"] == 1
+    assert (contents.files == 0) is without_files
 
 
 async def test_writes_are_served_again_after_an_export_without_a_file(moving: Moving):

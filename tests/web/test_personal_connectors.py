@@ -7,7 +7,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from gateway.access.identity.tokens import hashed, new_secret
+from gateway.context_store.records import upsert
+from gateway.context_store.sync.schedule import register_all
 from gateway.contract.oauth import NewGrant
+from gateway.operations.call import OperationCall
 from tests.agents.mcp.conftest import CAPABILITIES, VERSION, headers_of
 from tests.harness.caller import Answer, Api
 from tests.harness.in_process import FrontEnd
@@ -160,6 +163,47 @@ async def test_a_personal_connector_answers_its_owner_only(setting: Setting, met
 
     if not path.endswith(("/hook", "/events")):  # there is no hook yet, and the stream has no end
         assert (await sent(setting.owner, setting.ids)).status not in (401, 403, 404)
+
+
+@pytest.fixture
+async def copied(front: FrontEnd, setting: Setting) -> UUID:
+    """The organization, in which the copy of the personal connector has a ticket."""
+    connector_id, kind = UUID(setting.own), front.services.catalog.kind("support-desk")
+    async with front.services.database.system() as connection:
+        organization_id = await connection.fetchval(
+            "SELECT organization_id FROM connectors WHERE id = $1", connector_id
+        )
+    async with front.services.database.all_copies(organization_id) as connection:
+        (entity,) = await register_all(connection, connector_id, organization_id, kind, ["tickets"])
+        await upsert(connection, entity, [("1", b'{"id": 1, "subject": "mine"}')])
+    return organization_id
+
+
+async def test_postgresql_shows_the_copy_of_a_personal_connector_to_its_owner_only(
+    front: FrontEnd, setting: Setting, copied: UUID
+):
+    """The pages of an export's job are read without the check of the owner that its acceptance has made."""
+    call = OperationCall(
+        connector_id=UUID(setting.own), entity="tickets", action="context_store_search", params={"query": {}}
+    )
+
+    async def found(person_id: str) -> int:
+        acting = await front.services.identity.caller(UUID(person_id), copied)
+        assert acting is not None
+        return len((await front.services.operations.copy_search.page(acting, call)).data)
+
+    assert await found(setting.owner_id) == 1
+    assert await found(setting.other_person_id) == 0
+
+
+async def test_the_owner_searches_the_copy_of_the_personal_connector(setting: Setting, copied: UUID):
+    search = {"entity": "tickets", "action": "context_store_search", "params": {"query": {}}}
+
+    found = (await setting.owner.post(f"{CONNECTORS}/{setting.own}/execute", search)).document()
+    state = (await setting.owner.get(f"{CONNECTORS}/{setting.own}/context-store")).document()
+
+    assert [record["subject"] for record in found["result"]["data"]] == ["mine"]
+    assert state["entities"]["tickets"]["status"] == "pending"
 
 
 async def test_lists_have_personal_connectors_for_the_owner_and_for_administrators(setting: Setting):

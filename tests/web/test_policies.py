@@ -16,6 +16,7 @@ from gateway.contract.policies import NewPolicy, PolicyMode
 from gateway.foundation.aio.clock import CLOCK
 from gateway.jobs.claims import Claims
 from gateway.run.work import work_of
+from gateway.web.routes import ROUTES
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.command_line import Ended, invoked
@@ -74,6 +75,10 @@ async def test_a_deleted_policy_keeps_its_versions_and_its_numbers(api: Api):
         ("permit(principal action, resource);", 1, "unexpected token"),
         ('permit(principal, action, resource)\nwhen { context.surfac == "mcp" };', 2, "did you mean surface?"),
         ('@advise("x")\npermit(principal, action, resource);', 1, "did you mean @advice?"),
+        ('@type("Action")\npermit(principal, action, resource);', 1, "unknown annotation"),
+        ('@id("a\\0")\npermit(principal, action, resource);', 1, "has a character that cannot be shown"),
+        (f"\n// a\r{READ} permit(principal, action, resource) when {{ {'(' * 20_000} }};", 2, "more than 200 levels"),
+        (";" * 65_536, 1, "more than 200 statements"),
     ],
 )
 async def test_a_faulty_policy_is_refused_with_its_place(api: Api, cedar: str, line: int, words: str):
@@ -82,6 +87,28 @@ async def test_a_faulty_policy_is_refused_with_its_place(api: Api, cedar: str, l
     assert (refused["code"], refused["line"]) == ("invalid_policy", line)
     assert words in refused["detail"]
     assert (await api.get(POLICIES)).document()["data"] == []
+
+
+async def test_an_approval_of_what_a_forbid_denies_is_stored_in_shadow_mode(api: Api, support_desk: ConnectorApi):
+    stored = await put(api, '@approval("Ask.") forbid(principal, action, resource);', mode="shadow")
+
+    assert stored.document()["mode"] == "shadow"
+    assert (await support_desk.send("tickets", "list", {})).status == 200
+
+
+async def test_an_organization_has_a_thousand_policies_at_most(api: Api, sql):
+    assert (await put(api, READ, "first")).status == 200
+    await sql(
+        "INSERT INTO policies SELECT (jsonb_populate_record(policy, jsonb_build_object('name', 'n' || number))).* "
+        "FROM policies AS policy, generate_series(1, 999) AS number "
+        "WHERE organization_id = (SELECT organization_id FROM clients JOIN client_organizations AS member "
+        "ON member.client_id = clients.id WHERE clients.id = policy.created_by) AND policy.name = 'first'"
+    )
+
+    refused = await put(api, READ, "one-more")
+
+    assert refused.document(409)["detail"] == "the organization has 1000 policies; delete some"
+    assert (await put(api, READ, "n7")).status == 200
 
 
 async def test_the_policies_of_an_organization_are_bounded_together(api: Api):
@@ -258,7 +285,24 @@ async def tool(front: FrontEnd, api: Api, name: str, **arguments):
         return (await raw("tools/call", {"name": name, "arguments": arguments})).result
 
 
+CONNECTOR = "/api/v1/integrations/connectors/{connector_id}"
+#: the routes of a connector that run operations for callers: the tests below try each of them without a permission
+DECIDED = {
+    *(f"{CONNECTOR}/{name}" for name in ("execute", "batch", "download/{entity}", "upload/{entity}")),
+    f"{CONNECTOR}/uploads/{{upload_id}}",
+}
+#: those that show or change the connector, its copy and its hook, and answer no record of the application
+WITHOUT_OPERATION = {
+    CONNECTOR,
+    *(f"{CONNECTOR}/{name}" for name in ("check", "inspect", "hook", "context-store", "context-store/sync")),
+}
 EFFECTS = [("tickets", "list", {"per_page": 1}), ("tickets", "update", UPDATE), ("tickets", "create", CREATE)]
+
+
+def test_a_new_route_of_a_connector_is_tried_without_a_permission_or_runs_no_operation():
+    found = {route.path for route in ROUTES if "{connector_id}" in route.path and route.path.startswith("/api/")}
+
+    assert found == DECIDED | WITHOUT_OPERATION
 
 
 @pytest.mark.parametrize(("entity", "action", "params"), EFFECTS, ids=["read", "idempotent", "write"])

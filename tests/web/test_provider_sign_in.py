@@ -24,6 +24,7 @@ from gateway.contract.people import NewPerson
 from tests.harness.caller import Answer
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.openid_provider import CLIENT_ID, CLIENT_SECRET, OpenIdProvider, Visitor, openid_provider
+from tests.web.test_personal_connectors import connected
 from tests.web.test_routes import noted
 
 REDIRECT = "http://127.0.0.1:33333/callback"
@@ -65,7 +66,7 @@ async def test_a_person_signs_in_to_the_console_and_is_recorded(visitor: Visitor
 
     assert (landed.status, landed.headers["Location"]) == (303, "/console/jobs")
     assert login in page.body.decode()
-    assert re.search(rf"<td>{login}</td>\s*<td>console\.sign_in</td>", audit.body.decode())
+    assert re.search(rf"<td[^>]*>{login}</td>\s*<td[^>]*>console\.sign_in</td>", audit.body.decode())
 
 
 async def test_the_request_to_the_provider_has_state_nonce_and_pkce(
@@ -154,6 +155,33 @@ async def test_a_person_of_several_organizations_chooses_one(
         str(other).encode(),
     ]
     assert landed.status == 303
+
+
+async def test_a_person_of_two_organizations_sees_on_the_own_page_what_is_of_the_chosen_one(
+    visitor: Visitor, provider: OpenIdProvider, people: People, front: FrontEnd
+):
+    subject = uuid4().hex
+    provider.claims = {"email": f"{subject}@example.com", "sub": subject}
+    organizations = [await front.organization() for _ in range(3)]
+    for number, organization_id in enumerate(organizations[:2]):
+        new = NewPerson(issuer=provider.issuer, subject=subject, scopes=["read", "write"], workspaces=None)
+        person = await people.create(organization_id, new, lambda client: None)
+        async with front.api(organization_id) as administrator:
+            (await connected(administrator, str(person.id), name=f"Mail of {number}")).document(201)
+    names = {each.id: each.name for each in await front.services.identity.organizations()}
+
+    asked = await visitor.sign_in(next="/console/me")
+    pages = []
+    for chosen in organizations:
+        landed = await visitor.sign_in(next="/console/me", organization_id=str(chosen))
+        pages.append((landed.status, landed.headers.get("Location"), await visitor.fetch("GET", "/console/me")))
+
+    offered = [names[each].encode() in asked.body for each in organizations]
+    assert (asked.status, offered) == (200, [True, True, False])
+    assert [(status, page) for status, page, _ in pages[:2]] == [(303, "/console/me")] * 2
+    shown = [[f"Mail of {number}".encode() in page.body for number in range(2)] for _, _, page in pages]
+    assert shown == [[True, False], [False, True], [False, True]]  # what is not the person's begins no session
+    assert pages[2][0] == 422
 
 
 def forged_with_the_client_secret(claims: dict[str, Any]) -> str:

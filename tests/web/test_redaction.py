@@ -116,6 +116,13 @@ async def test_a_selection_goes_on_what_is_left(desk: Desk):
         ("tickets", "context_store_search", {"query": {"filter": {"like": {"subject": "a%"}}}}, {}, "subject"),
         ("tickets", "context_store_search", {"query": {"filter": {"not": {"keyword": {"via": "a"}}}}}, {}, "via"),
         ("tickets", "context_store_search", {"query": {"sort": [{"subject": "asc"}]}}, {}, "subject"),
+        (
+            "tickets",
+            "context_store_search",
+            {"query": {"filter": {"like": {"via.0.source.1.from": "a%"}}}},
+            {},
+            "via.0",
+        ),
         ("tickets", "context_store_search", {"query": {}, "fields": [["subject"]]}, {}, "subject"),
         ("tickets", "context_store_search", {"query": {}}, {"select_fields": ["subject"]}, "subject"),
     ],

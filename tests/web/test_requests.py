@@ -2,10 +2,13 @@
 
 import asyncio
 from typing import Any
+from uuid import UUID
 
 import pytest
 
+from gateway.upstream.sent_requests import SentRequest
 from tests.harness.caller import Api, ConnectorApi
+from tests.harness.in_process import FrontEnd
 from tests.harness.waiting import PATIENCE
 
 
@@ -38,6 +41,20 @@ async def test_failed_requests_are_found_by_their_status(api: Api, support_desk:
     assert {request["status"] for request in failed} == {404}
     assert await logged(api, status="4xx") == failed
     assert (await api.get("/api/v1/requests", params={"status": "5xx"})).document()["data"] == []
+
+
+async def test_a_request_that_no_caller_asked_for_has_the_request_id_null(
+    api: Api, support_desk: ConnectorApi, front: FrontEnd
+):
+    connector = UUID(support_desk.record["id"])
+    front.services.logs.requests.note(
+        SentRequest(connector_id=connector, at=0.0, method="GET", path="/x", attempt=1, duration_ms=1, bytes_out=0)
+    )
+
+    [request] = await logged(api, connector_id=str(connector))
+
+    assert "request_id" in request
+    assert request["request_id"] is None
 
 
 @pytest.mark.parametrize("status", ["6xx", "abc", "99", "4xxx"])

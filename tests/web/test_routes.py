@@ -265,9 +265,10 @@ async def test_every_error_links_to_its_page_and_every_code_has_one(api):
     assert (await api.get("/docs/errors/nothing_like_it")).status == 404
 
 
-async def test_a_kinds_page_has_every_param_with_its_description(api):
+async def test_the_pages_of_entities_have_every_param_with_its_description(api):
     kind = shipped_catalog().kind("support-desk")
-    page = (await api.get("/docs/kinds/support-desk")).body.decode()
+    pages = [(await api.get(f"/docs/kinds/support-desk/{name}")).body.decode() for name in kind.spec.entities]
+    page = "".join(pages)
 
     rows = [row for operation in kind.operations.values() for row in param_rows(operation.schema)]
     assert [
@@ -282,14 +283,17 @@ async def test_links_do_not_use_the_host_header(api, support_desk):
     assert "evil.example" not in job["url"]
 
 
-async def test_only_an_administrator_sets_the_organizations_own_oauth_app(front):
+async def test_only_an_administrator_sets_and_sees_the_organizations_own_oauth_app(front):
     app = {"connector_type": "team-chat", "configuration": {"client_id": "app", "client_secret": "secret"}}
 
     async def statuses(scope: Scope) -> list[int]:
         async with front.api(scopes=[scope]) as caller:
             return [
                 (await caller.call("PUT", "/api/v1/oauth/credentials", json=app)).status,
+                (await caller.get("/api/v1/oauth/credentials")).status,
                 (await caller.call("DELETE", "/api/v1/oauth/credentials/connector_type/team-chat")).status,
             ]
 
-    assert (await statuses(Scope.ADMIN), await statuses(Scope.WRITE)) == ([200, 204], [403, 403])
+    assert await statuses(Scope.ADMIN) == [200, 200, 204]
+    assert await statuses(Scope.WRITE) == [403, 403, 403]
+    assert await statuses(Scope.READ) == [403, 403, 403]

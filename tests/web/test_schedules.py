@@ -11,7 +11,7 @@ from gateway.errors import NotFound
 from gateway.events.model import EventFilter, EventType
 from gateway.operations.schedules.due import DueRuns
 from gateway.operations.schedules.store import ScheduleStore
-from tests.harness.blocked_loop import never_blocked
+from tests.harness.blocked_loop import divided, never_blocked
 from tests.harness.clients import EVERY_SCOPE
 from tests.harness.console import signed_in
 from tests.harness.waiting import eventually
@@ -131,16 +131,32 @@ async def test_schedules_are_listed_in_pages(api, body):
 
 
 async def test_a_page_of_schedules_with_rare_times_does_not_hold_the_loop(api, front, body, organization_id, sql):
-    created = [(await api.post("/api/v1/schedules", {**body, "cron": "0 0 * 2 1#5"})).document(201) for _ in range(40)]
+    crons = [f"{number % 60} {number // 60} * 2 1#5" for number in range(150)]
+    created = [(await api.post("/api/v1/schedules", {**body, "cron": cron})).document(201) for cron in crons]
     caller = Caller(
         Client(id=uuid4(), name="t", organization_ids=frozenset({organization_id}), scopes=frozenset(EVERY_SCOPE)),
         organization_id,
     )
 
     with never_blocked():
-        page = await front.services.operations.schedules.find(caller, None, 1000)
+        page = await divided(front.services.operations.schedules.find(caller, None, 1000))
 
     assert {each.id for each in page.data} >= {each["id"] for each in created}
+
+
+async def test_an_organization_has_ten_thousand_schedules_at_most(api, body, schedule, sql):
+    await sql(
+        "INSERT INTO schedules SELECT (jsonb_populate_record(schedule, jsonb_build_object("
+        "'id', gen_random_uuid(), 'next_run_at', null))).* "
+        "FROM schedules AS schedule, generate_series(1, 9999) WHERE id = $1", schedule["id"],
+    )  # fmt: skip
+
+    refused = await api.post("/api/v1/schedules", body)
+    await sql("DELETE FROM schedules WHERE next_run_at IS NULL AND id <> $1", schedule["id"])
+    made = await api.post("/api/v1/schedules", body)
+
+    assert refused.document(409)["detail"] == "the organization has 10000 schedules, the most it may have; delete some"
+    assert made.status == 201
 
 
 async def test_organizations_get_turns_when_many_slots_are_due(api, front, body, slot_came):
@@ -156,8 +172,8 @@ async def test_organizations_get_turns_when_many_slots_are_due(api, front, body,
     async with services.database.system() as connection, connection.transaction():
         due, _ = await services.operations.due_runs.store.lock_due_within(connection, 2)
 
-    assert str(due[1].schedule.id) == polite["id"]
-    assert str(due[0].schedule.id) in {each["id"] for each in many}
+    assert str(due[1]["id"]) == polite["id"]
+    assert str(due[0]["id"]) in {each["id"] for each in many}
 
 
 async def test_a_due_slot_becomes_one_job_with_the_labels_of_its_schedule(api, front, schedule, slot_came, runs_of):

@@ -162,7 +162,6 @@ async def test_tokens_of_another_organization_do_not_exist(okta: Provider, front
 @pytest.mark.parametrize(
     ("body", "field"),
     [
-        ({}, "name"),
         ({"name": ""}, "name"),
         ({"name": "x", "issuer": "http://login.example"}, "issuer"),
         ({"name": "x", "subject": "email"}, "subject"),
@@ -173,6 +172,13 @@ async def test_a_faulty_token_is_refused(okta: Provider, body: dict, field: str)
     problem = (await okta.admin.post(TOKENS, body)).document(422)
 
     assert [each["field"] for each in problem["errors"]] == [field]
+
+
+async def test_a_token_needs_no_name(okta: Provider):
+    created = [(await okta.admin.call("POST", TOKENS)).document(201), (await okta.admin.post(TOKENS, {})).document(201)]
+
+    assert [each["name"] for each in created] == ["SCIM", "SCIM"]
+    assert all(each["token"] for each in created)
 
 
 async def test_an_organization_has_a_bounded_number_of_tokens(okta: Provider):

@@ -160,3 +160,21 @@ async def test_probes_are_answered_from_memory(small):
 
     assert {response.body for response in again} <= {first.body, again[-1].body}
     assert len({response.body for response in ready}) == 1
+
+
+async def test_long_pages_of_one_organization_wait_for_each_other_and_short_or_others_pages_do_not(small):
+    greedy_id = await small.organization()
+    async with small.api(greedy_id) as greedy, small.api() as other:
+        async with small.limits.one_long_page(greedy_id), small.limits.one_long_page(greedy_id):
+            waiting = asyncio.ensure_future(greedy.get("/api/v1/jobs?limit=1000"))
+            await eventually(lambda: small.limits.in_progress and not small.limits.at_work)
+            served = [
+                await greedy.get("/api/v1/jobs?limit=100"),
+                await greedy.get("/api/v1/events?limit=1000"),
+                await other.get("/api/v1/jobs?limit=1000"),
+            ]
+            has_waited = not waiting.done()
+        page = await waiting
+
+    assert [page.status for page in [*served, page]] == [200] * 4
+    assert has_waited

@@ -17,9 +17,10 @@ from gateway.client import Gateway
 from gateway.errors import Conflict
 from gateway.foundation.db.pruning import prune
 from gateway.foundation.telemetry.metrics import EXECUTES
-from gateway.operations.uploads.store import MAX_OPEN, MAX_OPEN_OF_ORGANIZATION, PRUNE
+from gateway.operations.uploads.store import PRUNE
+from gateway.upstream.transport import ANSWER_CAP
 from gateway.upstream.upload_session import PIECE
-from tests.harness.blocked_loop import LIMIT, never_blocked
+from tests.harness.blocked_loop import LIMIT, divided, never_blocked
 from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.cut_connections import CutConnections
 from tests.harness.in_process import FrontEnd, front_end
@@ -233,7 +234,7 @@ async def test_a_file_is_sent_in_parts(api, drive):
 
 async def test_the_open_uploads_of_a_connector_are_bounded(api, drive, sql):
     await begun(drive)
-    for count in (MAX_OPEN - 2, 1):
+    for count in (998, 1):
         await sql(
             """
             INSERT INTO uploads
@@ -250,7 +251,7 @@ async def test_the_open_uploads_of_a_connector_are_bounded(api, drive, sql):
     other = await begun(await api.connector("google-drive", DRIVE))
 
     assert refused.status == 409
-    assert f"{MAX_OPEN} unfinished uploads" in refused.body.decode()
+    assert "the connector has 1000 unfinished uploads" in refused.body.decode()
     assert other
 
 
@@ -267,7 +268,7 @@ async def test_the_open_uploads_of_an_organization_are_bounded(front, sql):
             """,
             organization_id,
             UUID(first.record["id"]),
-            MAX_OPEN_OF_ORGANIZATION,
+            5000,
         )
         headers = {"Upload-Complete": "?0", "Upload-Length": "10"}
         another = await api.connector("google-drive", DRIVE)
@@ -275,7 +276,7 @@ async def test_the_open_uploads_of_an_organization_are_bounded(front, sql):
         refused = await api.call("POST", f"{another.path}/upload/files_upload", params=UPLOAD, headers=headers)
 
         assert refused.status == 409
-        assert f"the organization has {MAX_OPEN_OF_ORGANIZATION} unfinished uploads" in refused.body.decode()
+        assert "the organization has 5000 unfinished uploads" in refused.body.decode()
         assert await begun(others)
 
 
@@ -300,6 +301,27 @@ async def test_the_files_of_one_organization_leave_slots_and_memory_to_the_other
         await eventually(lambda: not front.limits.pieces.in_use)
 
 
+async def test_the_pieces_of_one_organizations_files_leave_memory_to_the_others(tmp_path, database_url, redis_url):
+    async with (
+        front_end(tmp_path, database_url, redis_url, max_bodies_bytes=4 << 20, max_body_bytes=1 << 20) as front,
+        front.api() as greedy,
+        front.api() as polite,
+    ):
+        drive, other = await greedy.connector("google-drive", DRIVE), await polite.connector("google-drive", DRIVE)
+        path = f"{drive.path}/upload/files_upload?{urlencode(UPLOAD)}"
+        writers = [await sending(front, greedy, path) for _ in range(12)]
+        await eventually(lambda: front.limits.pieces.in_use == 2 << 20)
+
+        refused = await greedy.call("POST", path, data=bytes(1 << 20))
+        sent_by_other = await polite.call("POST", f"{other.path}/upload/files_upload", params=UPLOAD, data=b"hello")
+
+        assert (refused.status, refused.headers["Retry-After"]) == (503, "5")
+        assert sent_by_other.status == 200, sent_by_other.body
+        for writer in writers:
+            writer.transport.abort()
+        await eventually(lambda: not front.limits.pieces.in_use)
+
+
 async def sending(front: FrontEnd, api: Api, path: str) -> asyncio.StreamWriter:
     """An upload of a large file of which nothing arrives."""
     _, writer = await asyncio.open_connection(URL(front.base_url).host, URL(front.base_url).port)
@@ -315,12 +337,12 @@ async def test_a_large_answer_of_an_application_is_stored_without_holding_the_lo
         drive = await api.connector("google-drive", DRIVE)
         path = await begun(drive)
     ids = organization_id, UUID(drive.record["id"]), UUID(path.rsplit("/", 1)[1])
-    upload, answer = await store.get(*ids), b'{"name":"' + b"x" * (16 << 20) + b'"}'
+    upload, answer = await store.get(*ids), b'{"name":"' + b'\\"' * (ANSWER_CAP // 2 - 10) + b'"}'
 
     # One statement stores the answer, whatever its size.
     with never_blocked(2 * LIMIT):
-        assert await store.complete(upload, answer)
-        found = await store.get(*ids)
+        assert await divided(store.complete(upload, answer))
+        found = await divided(store.get(*ids))
 
     assert found.answer == answer
 

@@ -1,10 +1,11 @@
 """When connectors were last used, and how many calls of them failed recently, from the audit log."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from gateway.access.audit.usage import IS_CALL
 from gateway.foundation.db.pool import Database
 
 #: maximum failures that are counted
@@ -30,6 +31,47 @@ _LAST_USES = """
     ) AS last_used_at
     FROM unnest($2::uuid[]) AS client (id)
 """
+# $1 organization, $2 since when, $3 workspaces, $4 the caller's person, $5 entries to read, $6 causes. Failures of
+# other people's connectors are left out.
+_CAUSES = f"""
+    SELECT outcome AS code, connector_id, count(*) AS count, max(at) AS last_at
+    FROM (
+        SELECT outcome, connector_id, at FROM audit
+        WHERE organization_id = $1 AND at >= $2 AND connector_id IS NOT NULL
+          AND outcome NOT IN ('succeeded', 'accepted') AND {IS_CALL}
+        LIMIT $5
+    ) AS failed JOIN connectors ON connectors.id = connector_id JOIN workspaces ON workspaces.id = workspace_id
+    WHERE ($3::text[] IS NULL OR workspaces.name = ANY ($3)) AND (owner_id IS NULL OR owner_id = $4)
+    GROUP BY 1, 2 ORDER BY count DESC, last_at DESC LIMIT $6
+"""
+#: maximum entries of which causes are counted
+_MAX_FAILURES = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why calls or jobs of a connector failed: the code of the error, and how often."""
+
+    code: str
+    connector_id: UUID | None
+    count: int
+    last_at: datetime
+
+
+async def causes_of(
+    database: Database,
+    organization_id: UUID,
+    since: datetime,
+    workspaces: Collection[str] | None,
+    person_id: UUID | None,
+    limit: int,
+) -> Sequence[Cause]:
+    """The causes of the failed calls since then, the most frequent first."""
+    async with database.tenant(organization_id) as connection:
+        rows = await connection.fetch(
+            _CAUSES, organization_id, since, workspaces and list(workspaces), person_id, _MAX_FAILURES, limit
+        )
+    return [Cause(**row) for row in rows]
 
 
 @dataclass(frozen=True, slots=True)

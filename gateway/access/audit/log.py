@@ -5,7 +5,8 @@ surface. A request begins an entry before, so that a refusal is recorded even if
 
 A write to an application has two entries: the intent is committed before it is sent, and the settlement before it is
 answered. The statement that stores the result of a job, or of an operation of a batch, also stores its entry. Other
-entries are written in batches in the background.
+entries are written in batches in the background. That of a read is in a file before it is sent, so that a killed
+process leaves it to the others.
 """
 
 import time
@@ -22,17 +23,23 @@ from uuid import UUID, uuid4
 import msgspec
 from msgspec.structs import replace
 
-from gateway.access.audit.activity import Activity, activity_of, last_uses_of
+from gateway.access.audit.activity import Activity, Cause, activity_of, causes_of, last_uses_of
 from gateway.access.audit.recent_calls import RecentCalls, calls_between
 from gateway.access.audit.usage import (
     COUNT,
+    LATEST_CALLS,
     MAX_READ,
+    MAX_SHARES,
     USAGE,
     UsagePoint,
     UsageShare,
+    UsageShares,
+    points_of_statement,
     points_statement,
     shares_statement,
     usage_point,
+    usage_share,
+    usage_shares,
     whole_step,
 )
 from gateway.contract.kinds import Effect
@@ -45,6 +52,8 @@ from gateway.foundation.db.where import OF_WORKSPACES, Where
 
 #: the outcome of a write that may have been done, and of one whose settlement is missing
 UNKNOWN = "unknown"
+#: the outcome of a call whose process was killed, or whose caller left
+INTERRUPTED = "interrupted"
 #: the calls that recent ones are read from, and their combinations
 _RECENT_ENTRIES, _RECENT_ROWS = 100_000, 1000
 _PRUNE = "SELECT gateway_prune_audit($1, $2)"
@@ -82,6 +91,8 @@ def inserting(rows: str, *, also_from: str = "") -> str:
                   changed text[], outcome text, intent text, request_id text, took_ms integer, entry_kind text,
                   call_id uuid, acting_client uuid, session_id uuid, policies text[], approval_id uuid,
                   effect text)
+        WHERE NOT (entry.outcome = '{INTERRUPTED}' AND entry.entry_kind = 'settlement'
+                   AND EXISTS (SELECT FROM jobs WHERE jobs.id = entry.call_id AND finished_at IS NULL))
         {ONCE}
     """
 
@@ -159,6 +170,8 @@ class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     started: float = msgspec.field(default_factory=time.monotonic)
     #: whether another statement stores it
     is_stored: bool = False
+    #: the `call_id` under which a file has the entry of a read
+    begun: UUID | None = None
 
     def acted(self, actor: "Actor") -> None:
         """Set who acted."""
@@ -283,14 +296,14 @@ class _Recording(msgspec.Struct, frozen=True):
                 entry.policies = [error.extra["policy"]]
         if self.note is None:
             return
-        if entry.end("interrupted", entry.request_id, round((time.monotonic() - entry.started) * 1000)):
+        if entry.end(INTERRUPTED, entry.request_id, round((time.monotonic() - entry.started) * 1000)):
             self.note(entry)
 
 
 def outcome_of(error: BaseException) -> str:
     """The outcome of an action that raised: the error's code, or `unknown` if it may have been done."""
     if not isinstance(error, GatewayError):
-        return "interrupted"
+        return INTERRUPTED
     return UNKNOWN if error.is_outcome_unknown else error.code
 
 
@@ -375,10 +388,36 @@ class Audit:
         entry.changed = sorted(changed) if changed else None
         return _Recording(entry, None if offered else self.note, _CURRENT.get())
 
+    def begin_read(self, entry: Entry) -> None:
+        """Keep the entry of a read that is about to be sent: it is stored as interrupted if this process is killed."""
+        entry.begun = entry.call_id = uuid4()
+        self._writer.begin(replace(entry, outcome=INTERRUPTED, at=CLOCK.unix_time()), entry.begun)
+
+    def promote_read(self, entry: Entry) -> UUID:
+        """The read may go on as a job, of which this is the id; until `forget_read`, its entry is the job's settlement.
+
+        So a read has one entry, whenever this process is killed: PostgreSQL stores one settlement of a call, and none
+        of what was interrupted while the job is there.
+        """
+        begun, job_id = entry.begun, uuid4()
+        entry.begun, entry.entry_kind = job_id, "settlement"
+        entry.call_id = job_id
+        self._writer.begin(replace(entry, outcome=INTERRUPTED, at=CLOCK.unix_time()), job_id, begun)
+        return job_id
+
+    def forget_read(self, entry: Entry) -> None:
+        """The read goes on as a job, at whose end it has an entry."""
+        if entry.begun is not None:
+            self._writer.drop(entry.begun)
+            entry.begun = entry.call_id = None
+            entry.entry_kind = "event"
+
     def note(self, entry: Entry) -> None:
         """Add an entry that has ended to the next batch."""
         entry.at = entry.at or CLOCK.unix_time()
-        self._writer.add(entry, is_urgent=entry.changed is not None)
+        if entry.begun is not None:
+            self.count(entry)  # PostgreSQL counts what has no `call_id`
+        self._writer.add(entry, is_urgent=entry.changed is not None, id_=entry.begun)
 
     def count(self, entry: Entry) -> None:
         """Count the call of an entry that another statement stores."""
@@ -433,6 +472,17 @@ class Audit:
         """When each client last did something that was recorded."""
         return await last_uses_of(self._database, organization_id, client_ids)
 
+    async def causes(
+        self,
+        organization_id: UUID,
+        since: datetime,
+        workspaces: Collection[str] | None,
+        person_id: UUID | None,
+        limit: int,
+    ) -> Sequence[Cause]:
+        """Why calls have failed since then, by error code and connector, the most frequent first."""
+        return await causes_of(self._database, organization_id, since, workspaces, person_id, limit)
+
     async def recent_calls(self, organization_id: UUID) -> Sequence[RecentCalls]:
         """The latest 100,000 calls of the last day by client, connector and operation, the 1,000 most frequent."""
         now = CLOCK.now()
@@ -460,8 +510,18 @@ class Audit:
                 return [usage_point(row) for row in rows]
             statement, arguments = points_statement(is_limited=True), (list(workspaces), MAX_READ + 1, interval)
             rows = await connection.fetch(statement, organization_id, since, *arguments)
-        _require_few(rows)
-        return [UsagePoint(**{name: row[name] for name in UsagePoint.__slots__}) for row in rows]
+        return _points(rows)
+
+    async def usage_of(
+        self, organization_id: UUID, since: datetime, step: int, of: str, id_: UUID
+    ) -> Sequence[UsagePoint]:
+        """As `usage`, of one `connector`, or of one `client` outside of its sessions."""
+        _, seconds = whole_step(step)
+        async with self._database.tenant(organization_id) as connection:
+            rows = await connection.fetch(
+                points_of_statement(of), organization_id, since, id_, MAX_READ + 1, timedelta(seconds=seconds)
+            )
+        return _points(rows)
 
     async def usage_by(
         self,
@@ -476,12 +536,46 @@ class Audit:
         `seen_by` is a caller that sees neither other people nor their connectors; None for an administrator. Raises
         InvalidParams if there are too many calls to be read one by one.
         """
-        statement = shares_statement(by, is_limited=workspaces is not None)
-        async with self._database.tenant(organization_id) as connection:
-            names = None if workspaces is None else list(workspaces)
-            rows = await connection.fetch(statement, organization_id, since, names, MAX_READ + 1, seen_by)
+        rows = await self._shares(organization_id, since, by, workspaces, MAX_READ + 1, seen_by, MAX_SHARES)
         _require_few(rows)
-        return [UsageShare(row["id"], row["name"], row["calls"], row["errors"]) for row in rows]
+        return [usage_share(row) for row in rows]
+
+    async def busiest(
+        self,
+        organization_id: UUID,
+        since: datetime,
+        by: str,
+        workspaces: Collection[str] | None = None,
+        seen_by: UUID | None = None,
+        limit: int = MAX_SHARES,
+    ) -> UsageShares:
+        """As `usage_by`, so many of the busiest and the others together, of the latest calls if there are many.
+
+        The calls of `workspaces` are not read in the order of time: raises InvalidParams if they are too many.
+        """
+        calls = LATEST_CALLS if workspaces is None else MAX_READ + 1
+        rows = await self._shares(organization_id, since, by, workspaces, calls, seen_by, limit)
+        _require_few(rows)
+        return usage_shares(rows, calls)
+
+    async def _shares(
+        self,
+        organization_id: UUID,
+        since: datetime,
+        by: str,
+        workspaces: Collection[str] | None,
+        calls: int,
+        seen_by: UUID | None,
+        limit: int,
+    ) -> Sequence[Any]:
+        """The rows of `shares_statement`, which reads so many calls at most."""
+        statement = shares_statement(by, is_limited=workspaces is not None)
+        names = None if workspaces is None else list(workspaces)
+        async with self._database.tenant(organization_id) as connection:
+            rows: Sequence[Any] = await connection.fetch(
+                statement, organization_id, since, names, calls, seen_by, limit
+            )
+        return rows
 
 
 async def _found(
@@ -514,6 +608,11 @@ async def _found(
     where.add(_NOT_SETTLED)
     find = f"{_ENTRIES_WHERE} {where.text} ORDER BY at DESC, audit.id DESC LIMIT {where.argument(limit)}"
     return [StoredEntry(**row) for row in await connection.fetch(find, *where.arguments)]
+
+
+def _points(rows: Sequence[Any]) -> Sequence[UsagePoint]:
+    _require_few(rows)
+    return [UsagePoint(**{name: row[name] for name in UsagePoint.__slots__}) for row in rows]
 
 
 def _require_few(rows: Sequence[Any]) -> None:

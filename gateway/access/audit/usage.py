@@ -32,22 +32,32 @@ USAGE = f"""
 """
 #: entries that a statement reads where no counts exist: by client, connector or workspace, and for limited callers
 MAX_READ = 100_000
-# The end of a job, which no caller's time is measured for, is no further call beside its acceptance.
-_IS_CALL = "outcome IS NOT NULL AND NOT (entry_kind = 'settlement' AND took_ms IS NULL)"
+#: latest calls that a page counts by client or connector; a statement reads them in 30 ms
+LATEST_CALLS = 20_000
+#: clients, people, connectors or workspaces of a response
+MAX_SHARES = 1000
+#: The end of a job, which no caller's time is measured for, is no further call beside its acceptance.
+IS_CALL = "outcome IS NOT NULL AND NOT (entry_kind = 'settlement' AND took_ms IS NULL)"
 # The newest calls of a period. $1 organization, $2 since when, $3 workspaces, $4 rows.
 _RECENT = f"""
     SELECT at, outcome, took_ms, actor, acting_client, connector_id FROM audit
-    WHERE organization_id = $1 AND at >= $2 AND {_IS_CALL} AND $3::text[] IS NULL
+    WHERE organization_id = $1 AND at >= $2 AND {IS_CALL} AND $3::text[] IS NULL
     ORDER BY at DESC, id DESC LIMIT $4
 """
 # Entries are read by the index of their connector, so that those of other workspaces are not read.
 _RECENT_OF_WORKSPACES = f"""
     SELECT entry.* FROM connectors JOIN workspaces ON workspaces.id = workspace_id CROSS JOIN LATERAL (
         SELECT at, outcome, took_ms, actor, acting_client, connector_id FROM audit
-        WHERE organization_id = $1 AND connector_id = connectors.id AND at >= $2 AND {_IS_CALL}
+        WHERE organization_id = $1 AND connector_id = connectors.id AND at >= $2 AND {IS_CALL}
         ORDER BY at DESC, id DESC LIMIT $4) AS entry
     WHERE connectors.organization_id = $1 AND workspaces.name = ANY ($3::text[])
     LIMIT $4
+"""
+# Those of one connector, or of one client that acts for itself; each has an index.
+_RECENT_OF = f"""
+    SELECT at, outcome, took_ms FROM audit
+    WHERE organization_id = $1 AND at >= $2 AND {{column}} = $3 AND {IS_CALL}
+    ORDER BY at DESC, id DESC LIMIT $4
 """
 _POINTS = """
     WITH recent AS MATERIALIZED ({recent}), found AS (
@@ -63,37 +73,46 @@ _POINTS = """
     ORDER BY point
 """
 _SHARES = """
-    WITH recent AS MATERIALIZED ({recent})
-    SELECT {id}::text AS id, {name} AS name, count(*) AS calls,
-           count(*) FILTER (WHERE outcome NOT IN ('succeeded', 'accepted')) AS errors,
-           (SELECT count(*) FROM recent) AS read
-    FROM recent {join} WHERE {id} IS NOT NULL AND ($5::uuid IS NULL OR {seen})
-    GROUP BY 1, 2 ORDER BY calls DESC, id LIMIT 1000
+    WITH recent AS ({recent}), counted AS MATERIALIZED (
+        SELECT {key} AS key, count(*) AS calls, min(at) AS oldest,
+               count(*) FILTER (WHERE outcome NOT IN ('succeeded', 'accepted')) AS errors
+        FROM recent GROUP BY 1
+    )
+    SELECT {id}::text AS id, {name} AS name, sum(calls)::bigint AS calls, sum(errors)::bigint AS errors,
+           (sum(sum(calls)) OVER ())::bigint AS all_calls, (sum(sum(errors)) OVER ())::bigint AS all_errors,
+           count(*) OVER () AS shares, (SELECT sum(calls) FROM counted)::bigint AS read,
+           (SELECT min(oldest) FROM counted) AS oldest
+    FROM counted {join} WHERE $5::uuid IS NULL OR {seen}
+    GROUP BY 1, 2 ORDER BY calls DESC, id LIMIT $6
 """
-_OF_CONNECTORS = "JOIN connectors ON connectors.id = connector_id"
-#: what calls are counted by → the id, the name, the tables that have it, and what a caller ($5) sees of them: no other
-#: people, and no connectors of others
+_OF_CONNECTORS = "JOIN connectors ON connectors.id = key"
+#: what calls are counted by → the column of entries, the id, the name, the tables that have it, and what a caller ($5)
+#: sees of them: no other people, and no connectors of others
 _BY = {
     # In a session the client that acts.
     "client": (
         "COALESCE(acting_client, actor)",
+        "key",
         "clients.name",
-        "JOIN clients ON clients.id = COALESCE(acting_client, actor)",
+        "JOIN clients ON clients.id = key",
         "(clients.id = $5 OR NOT EXISTS (SELECT FROM people WHERE people.client_id = clients.id))",
     ),
     "person": (
         "actor",
+        "key",
         "clients.name",
-        "JOIN clients ON clients.id = actor AND EXISTS (SELECT FROM people WHERE people.client_id = actor)",
-        "actor = $5",
+        "JOIN clients ON clients.id = key AND EXISTS (SELECT FROM people WHERE people.client_id = key)",
+        "key = $5",
     ),
     "connector": (
         "connector_id",
+        "key",
         "connectors.name",
         _OF_CONNECTORS,
         "(connectors.owner_id IS NULL OR connectors.owner_id = $5)",
     ),
     "workspace": (
+        "connector_id",
         "workspace_id",
         "workspaces.name",
         f"{_OF_CONNECTORS} JOIN workspaces ON workspaces.id = workspace_id",
@@ -141,18 +160,55 @@ class UsageShare:
     errors: int
 
 
+@dataclass(frozen=True, slots=True)
+class UsageShares:
+    """The busiest clients or connectors, and the calls of all others together."""
+
+    busiest: Sequence[UsageShare]
+    others: int
+    other_calls: int
+    other_errors: int
+    #: the oldest of the latest calls, if only those are counted
+    latest_since: datetime | None
+
+
 def points_statement(*, is_limited: bool) -> str:
     """Points from entries: $1 organization, $2 since when, $3 workspaces, $4 rows to read, $5 time between points."""
     return _POINTS.format(recent=_RECENT_OF_WORKSPACES if is_limited else _RECENT)
 
 
+def points_of_statement(of: str) -> str:
+    """Points of one `connector` or `client`: its id is $3, and the others are as for points."""
+    return _POINTS.format(recent=_RECENT_OF.format(column={"connector": "connector_id", "client": "actor"}[of]))
+
+
 def shares_statement(by: str, *, is_limited: bool) -> str:
-    """Calls by `client`, `person`, `connector` or `workspace`; $1 to $4 as for points, $5 whether the caller sees all
-    people and connectors, $5 the caller.
+    """Calls by `client`, `person`, `connector` or `workspace`; $1 to $4 as for points, $5 the caller or NULL if it sees
+    all people and connectors, $6 maximum rows.
     """
-    id_, name, join, seen = _BY[by]
+    key, id_, name, join, seen = _BY[by]
     recent = _RECENT_OF_WORKSPACES if is_limited else _RECENT
-    return _SHARES.format(recent=recent, id=id_, name=name, join=join, seen=seen)
+    return _SHARES.format(recent=recent, key=key, id=id_, name=name, join=join, seen=seen)
+
+
+def usage_shares(rows: Sequence[Any], calls: int) -> UsageShares:
+    """The shares in rows of `shares_statement`, which counted so many calls at most."""
+    busiest = [usage_share(row) for row in rows]
+    if not rows:
+        return UsageShares(busiest, 0, 0, 0, None)
+    first = rows[0]
+    return UsageShares(
+        busiest,
+        others=first["shares"] - len(rows),
+        other_calls=first["all_calls"] - sum(each.calls for each in busiest),
+        other_errors=first["all_errors"] - sum(each.errors for each in busiest),
+        latest_since=first["oldest"] if first["read"] == calls else None,
+    )
+
+
+def usage_share(row: Any) -> UsageShare:
+    """The share in a row of `shares_statement`."""
+    return UsageShare(row["id"], row["name"], row["calls"], row["errors"])
 
 
 def whole_step(step: int) -> tuple[int, int]:

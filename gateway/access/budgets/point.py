@@ -4,7 +4,7 @@ An organization without budgets costs one look-up in a dictionary for each call.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from uuid import UUID
 
 from gateway.access.budgets.model import Cost, SpendingLimit, Spent, Use
@@ -17,9 +17,9 @@ from gateway.foundation.aio.notified_cache import NotifiedCache
 class BudgetPoint:
     """The budgets of all organizations."""
 
-    def __init__(self, store: BudgetStore) -> None:
+    def __init__(self, store: BudgetStore, is_current: Callable[[], bool]) -> None:
         self._store = store
-        self._cache: NotifiedCache[Sequence[SpendingLimit]] = NotifiedCache(store.current)
+        self._cache: NotifiedCache[UUID, Sequence[SpendingLimit]] = NotifiedCache(store.current, is_current)
         self.on_notify, self.invalidate_all = self._cache.on_notify, self._cache.invalidate_all
 
     async def spend(self, organization_id: UUID, use: Use) -> bool:

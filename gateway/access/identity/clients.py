@@ -9,7 +9,15 @@ from gateway.access.identity.model import Caller, Client, Scope, id_of
 from gateway.access.identity.redirect_urls import MAX_URLS, redirect_errors
 from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import hashed, new_secret
-from gateway.errors import Conflict, FieldError, GatewayError, InvalidParams, NotFound, RateLimited
+from gateway.errors import (
+    Conflict,
+    FieldError,
+    GatewayError,
+    IdempotencyMismatch,
+    InvalidParams,
+    NotFound,
+    RateLimited,
+)
 
 log = logging.getLogger(__name__)
 
@@ -42,11 +50,15 @@ class Clients:
         found = await self._store.names(caller.organization_id, wanted) if wanted else {}
         return {str(client_id): name for client_id, name in found.items()}
 
-    async def create(self, caller: Caller, name: str, scopes: Sequence[Scope]) -> tuple[UUID, str]:
+    async def create(
+        self, caller: Caller, name: str, scopes: Sequence[Scope], *, idempotency_key: UUID | None = None
+    ) -> tuple[UUID, str | None]:
         """Create a client of the organization with the workspaces of the caller; returns its id and secret.
 
-        Raises InvalidParams and Conflict.
+        With a key that the caller has used, the secret is None. Raises InvalidParams, Conflict, and IdempotencyMismatch
+        if the client that the key created differs.
         """
+        client_id = caller.new_id(idempotency_key)
         with self._audit.record("client.create", caller, changed=("name", "scopes")) as entry:
             require_name(name)
             if not scopes:
@@ -54,16 +66,26 @@ class Clients:
             organization_id, workspaces = caller.organization_id, caller.client.workspaces
             if len(await self._store.programs_of(organization_id)) >= _MAX_CLIENTS:
                 raise Conflict(f"the organization has {_MAX_CLIENTS} clients; disable some with gateway admin client")
-            secret = new_secret()
-            client_id = await self._store.create_client(
-                name,
-                [organization_id],
-                hashed(secret),
-                scopes,
-                workspaces=None if workspaces is None else sorted(workspaces),
-            )
-            entry.target = str(client_id)
+            secret, entry.target = new_secret(), str(client_id)
+            try:
+                await self._store.create_client(
+                    name,
+                    [organization_id],
+                    hashed(secret),
+                    scopes,
+                    workspaces=None if workspaces is None else sorted(workspaces),
+                    client_id=client_id,
+                )
+            except Conflict:
+                await self._require_same(caller, client_id, name, scopes)
+                return client_id, None
         return client_id, secret
+
+    async def _require_same(self, caller: Caller, client_id: UUID, name: str, scopes: Sequence[Scope]) -> None:
+        """Raise IdempotencyMismatch unless the client has this name and these scopes."""
+        client = await self.own(caller, client_id)
+        if (client.name, client.scopes) != (name, frozenset(scopes)):
+            raise IdempotencyMismatch("the idempotency key was used for another client; use a new one")
 
     async def rotate_secret(self, caller: Caller, client_id: UUID) -> str:
         """Add a secret and return it; the previous one stays valid. Raises NotFound."""

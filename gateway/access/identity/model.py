@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from uuid import UUID
+from uuid import UUID, uuid4, uuid5
 
 import msgspec
 
@@ -178,6 +178,10 @@ class Caller(msgspec.Struct, frozen=True):
     def session(self) -> PersonSession | None:
         """The session in which a client acts for the person."""
         return self.client.session
+
+    def new_id(self, idempotency_key: UUID | None) -> UUID:
+        """The id of what the caller creates: with a key, the same one each time."""
+        return uuid4() if idempotency_key is None else uuid5(self.client_id, str(idempotency_key))
 
     def reaches(self, connector_id: UUID) -> bool:
         """Whether the caller's session, if it has one, may use the connector."""

@@ -148,11 +148,18 @@ class Person:
 
 
 class People:
-    """The people of all organizations, the client of each, and the groups."""
+    """The people of all organizations, the client of each, and the groups.
 
-    def __init__(self, database: Database, identity: IdentityStore) -> None:
+    `forget` lets this process forget what it has cached of a person, by id, or of all (`*`), once a change is
+    committed, so that the next call is decided by it; other processes are notified.
+    """
+
+    def __init__(
+        self, database: Database, identity: IdentityStore, forget: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._database = database
         self._identity = identity
+        self.forget = forget
 
     async def add(self, login: str, organization_ids: Sequence[UUID], scopes: Sequence[str]) -> Person:
         """Let a person sign in with this login, as a new client of that name; raises Conflict and NotFound."""
@@ -241,7 +248,9 @@ class People:
         A suspended person's tokens, sessions and grants end; they do not come back when the person is active again.
         """
         async with self._database.system() as connection, connection.transaction():
-            return await self.change_within(connection, organization_id, person_id, change, check)
+            changed = await self.change_within(connection, organization_id, person_id, change, check)
+        self.forget(str(person_id))
+        return changed
 
     async def change_within(
         self,
@@ -355,6 +364,7 @@ class People:
                 raise Conflict(f"the organization has {_MAX_GROUPS} groups")
             await connection.execute(_PUT_GROUP, organization_id, stored.name, stored.workspaces, stored.scopes)
             await connection.execute(_NOTIFY_ALL)
+        self.forget("*")
         return stored
 
 

@@ -11,11 +11,14 @@ import msgspec
 
 from gateway.access.identity.model import Caller, Client, Organization, PersonSession, Scope
 from gateway.errors import Conflict, NotFound, Unauthorized
+from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import OWNED_CONNECTORS
 
 #: maximum people in the list of clients
 MAX_LISTED_PEOPLE = 1000
+#: tokens that one statement looks up
+_BATCH = 500
 
 _INSERT_ORGANIZATION = """
     INSERT INTO organizations (id, name) VALUES ($1, $2)
@@ -166,32 +169,46 @@ _END_SESSION_OF_TOKEN = """
     DELETE FROM person_sessions USING tokens
     WHERE tokens.hash = $1 AND person_sessions.id = tokens.session_id AND person_sessions.client_id = $2
 """
-# A user of the client's own product, or a member of a group in its `delegate_for`.
+# A user of the client's own product, or a member of a group in its `delegate_for`: organization, client, person.
 _MAY_ACT_FOR = """
-    SELECT EXISTS (SELECT FROM people WHERE client_id = $3 AND namespace_id = $2)
+    (EXISTS (SELECT FROM people WHERE people.client_id = {2} AND namespace_id = {1})
         OR EXISTS (
-            SELECT FROM group_members JOIN clients ON clients.id = $2
-            WHERE organization_id = $1 AND client_id = $3 AND group_name = ANY (delegate_for))
+            SELECT FROM group_members JOIN clients ON clients.id = {1}
+            WHERE organization_id = {0} AND client_id = {2} AND group_name = ANY (delegate_for)))
 """
-# A token of a grant or a session has at most the permissions of the grant or the session.
-_TOKEN = """
-    SELECT tokens.client_id, extract(epoch FROM tokens.expires_at - now())::float8 AS seconds_left,
-           coalesce(agent_grants.organization_id, person_sessions.organization_id) AS organization_id,
-           coalesce(agent_grants.scopes, person_sessions.scopes, tokens.scopes) AS scopes,
-           coalesce(agent_grants.workspaces, person_sessions.workspaces) AS workspaces,
-           coalesce(agent_grants.resource, tokens.resource) AS resource, person_sessions.limits::text AS session
-    FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
-    LEFT JOIN person_sessions ON person_sessions.id = tokens.session_id
-    WHERE tokens.hash = $1 AND tokens.expires_at > now()
+_MAY_ACT = f"SELECT {_MAY_ACT_FOR.format('$1', '$2', '$3')}"
+# Tokens with what they prove: the client, the limits of a grant or a session, and the client that acts in a session.
+# Each subquery reads the rows of one client, with any statistics of the tables.
+_TOKENS = f"""
+    WITH found AS MATERIALIZED (
+        SELECT tokens.hash, tokens.client_id AS proven_id, person_sessions.client_id AS acting_id,
+               extract(epoch FROM tokens.expires_at - now())::float8 AS seconds_left,
+               coalesce(agent_grants.organization_id, person_sessions.organization_id) AS organization_id,
+               coalesce(agent_grants.scopes, person_sessions.scopes, tokens.scopes) AS token_scopes,
+               coalesce(agent_grants.workspaces, person_sessions.workspaces) AS token_workspaces,
+               coalesce(agent_grants.resource, tokens.resource) AS resource,
+               person_sessions.limits::text AS session, person_sessions.issuer_id
+        FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
+        LEFT JOIN person_sessions ON person_sessions.id = tokens.session_id
+        WHERE tokens.hash = ANY ($1::bytea[]) AND tokens.expires_at > now()
+    )
+    SELECT found.*, proven.*, acting.scopes AS acting_scopes, acting.workspaces AS acting_workspaces,
+           acting.organization_ids AS acting_organization_ids,
+           found.issuer_id IS NOT NULL OR {_MAY_ACT_FOR.format("found.organization_id", "acting.id", "proven.id")}
+               AS may_act
+    FROM found
+    JOIN LATERAL ({_CLIENTS} WHERE clients.id = proven_id GROUP BY clients.id) AS proven ON proven.disabled_at IS NULL
+    LEFT JOIN LATERAL ({_CLIENTS} WHERE clients.id = acting_id GROUP BY clients.id) AS acting
+        ON acting.disabled_at IS NULL
 """
 
 _HAS_TOKEN = "SELECT EXISTS (SELECT FROM tokens WHERE hash = $1)"
 
-# A workspace is created when it is first used. The update returns an existing row.
-_WORKSPACE_NAMED = """
-    INSERT INTO workspaces (id, organization_id, name) VALUES ($1, $2, $3)
-    ON CONFLICT (organization_id, name) DO UPDATE SET name = EXCLUDED.name
-    RETURNING id
+_WORKSPACE_ID = "SELECT id FROM workspaces WHERE organization_id = $1 AND name = $2"
+# A workspace is created when it is first used; another caller may create or delete it meanwhile.
+_CREATE_WORKSPACE = """
+    INSERT INTO workspaces (organization_id, name, id) VALUES ($1, $2, $3)
+    ON CONFLICT (organization_id, name) DO NOTHING RETURNING id
 """
 _LIST_WORKSPACES = f"""
     SELECT workspaces.id, workspaces.name, workspaces.created_at,
@@ -232,43 +249,14 @@ class StoredClient:
     secret_hashes: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class StoredToken:
-    """A bearer token with its limits: those that its client requested, or those of its grant."""
+    """A bearer token: what it proves, and for how long."""
 
-    client_id: UUID
+    #: the client, or the person of a session, with the permissions of the token
+    client: Client
     #: seconds until it expires
     seconds_left: float
-    organization_id: UUID | None = None
-    scopes: Sequence[str] | None = None
-    workspaces: Sequence[str] | None = None
-    resource: str | None = None
-    #: that of its session
-    session: PersonSession | None = None
-
-    def narrowed(self, client: Client) -> Client:
-        """The client with the scopes, the workspaces and the resource of the token."""
-        scopes = client.scopes if self.scopes is None else client.scopes & set(self.scopes)
-        client = replace(client, scopes=scopes, resource=self.resource)
-        if self.organization_id is None:
-            return client
-        return replace(
-            client,
-            organization_ids=client.organization_ids & {self.organization_id},
-            workspaces=both(client.workspaces, self.workspaces),
-        )
-
-    def acting_for(self, person: Client, acting: Client) -> Client:
-        """The person in the token's session, with the permissions that the client that acts has too."""
-        scopes = person.scopes & acting.scopes & set(self.scopes or ())
-        return replace(
-            self.narrowed(person),
-            # A session may open narrower ones.
-            scopes=scopes | {Scope.DELEGATE},
-            organization_ids=person.organization_ids & acting.organization_ids & {self.organization_id},
-            workspaces=both(both(person.workspaces, acting.workspaces), self.workspaces),
-            session=self.session,
-        )
 
 
 def both(own: frozenset[str] | None, granted: Collection[str] | None) -> frozenset[str] | None:
@@ -295,6 +283,7 @@ class IdentityStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._tokens: Batcher[bytes, StoredToken | None] = Batcher(self._read_tokens, max_batch=_BATCH)
 
     async def create_organization(self, name: str) -> Organization:
         async with self._database.system() as connection:
@@ -324,20 +313,27 @@ class IdentityStore:
         scopes: Sequence[str],
         redirect_urls: Sequence[str] = (),
         workspaces: Sequence[str] | None = None,
+        client_id: UUID | None = None,
     ) -> UUID:
-        """Create a client; `workspaces` are the names of those to which it is limited."""
-        client_id = uuid4()
-        async with self._database.system() as connection, connection.transaction():
-            await self.insert_client(
-                connection,
-                client_id,
-                name=name,
-                organization_ids=organization_ids,
-                secret_hashes=[secret_hash],
-                scopes=scopes,
-                redirect_urls=redirect_urls,
-                workspaces=workspaces,
-            )
+        """Create a client; `workspaces` are the names of those to which it is limited.
+
+        Raises Conflict if a client has the given id.
+        """
+        client_id = client_id or uuid4()
+        try:
+            async with self._database.system() as connection, connection.transaction():
+                await self.insert_client(
+                    connection,
+                    client_id,
+                    name=name,
+                    organization_ids=organization_ids,
+                    secret_hashes=[secret_hash],
+                    scopes=scopes,
+                    redirect_urls=redirect_urls,
+                    workspaces=workspaces,
+                )
+        except asyncpg.UniqueViolationError as error:
+            raise Conflict("there is a client with this id already") from error
         return client_id
 
     async def insert_client(
@@ -403,7 +399,7 @@ class IdentityStore:
     async def may_act_for(self, organization_id: UUID, client_id: UUID, person_id: UUID) -> bool:
         """Whether the client may open sessions for the person."""
         async with self._database.system() as connection:
-            return bool(await connection.fetchval(_MAY_ACT_FOR, organization_id, client_id, person_id))
+            return bool(await connection.fetchval(_MAY_ACT, organization_id, client_id, person_id))
 
     async def disable_client(self, client_id: UUID) -> None:
         """Disable the client and end its tokens, grants, console sessions, connect links and consents, and those
@@ -487,13 +483,16 @@ class IdentityStore:
             await connection.execute(_REVOKE_TOKEN, token_hash, client_id)
 
     async def token(self, token_hash: bytes) -> StoredToken | None:
-        """The client of a token and the token's expiry; None for an unknown or expired token."""
+        """What a token proves; None for a token that is unknown or expired, whose client is disabled, or in whose
+        session the client may no longer act. Concurrent calls share one statement.
+        """
+        return await self._tokens(token_hash)
+
+    async def _read_tokens(self, hashes: Sequence[bytes]) -> Sequence[StoredToken | None]:
         async with self._database.system() as connection:
-            row = await connection.fetchrow(_TOKEN, token_hash)
-        if row is None:
-            return None
-        session = None if row["session"] is None else msgspec.json.decode(row["session"], type=PersonSession)
-        return StoredToken(**{**row, "session": session})
+            rows = await connection.fetch(_TOKENS, hashes)
+        by_hash = {row["hash"]: _token(row) for row in rows}
+        return [by_hash.get(each) for each in hashes]
 
     async def require_unrevoked(self, client: Client) -> None:
         """Raise Unauthorized if the token of a request that has lasted was revoked meanwhile.
@@ -508,7 +507,10 @@ class IdentityStore:
     async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
         """The id of the workspace of that name, which is created if it does not exist."""
         async with self._database.tenant(organization_id) as connection:
-            workspace_id: UUID = await connection.fetchval(_WORKSPACE_NAMED, uuid4(), organization_id, name)
+            workspace_id: UUID | None = await connection.fetchval(_WORKSPACE_ID, organization_id, name)
+            while workspace_id is None:
+                workspace_id = await connection.fetchval(_CREATE_WORKSPACE, organization_id, name, uuid4())
+                workspace_id = workspace_id or await connection.fetchval(_WORKSPACE_ID, organization_id, name)
         return workspace_id
 
     async def workspaces(
@@ -567,3 +569,29 @@ def _client(row: Any) -> StoredClient:
         moving=frozenset(row["moving"]),
     )
     return StoredClient(client, tuple(row["secret_hashes"]))
+
+
+def _token(row: Any) -> StoredToken | None:
+    """The token of a row; None if the client of its session may no longer act."""
+    own = _client(row).client
+    client = replace(
+        own,
+        scopes=own.scopes if row["token_scopes"] is None else own.scopes & set(row["token_scopes"]),
+        workspaces=both(own.workspaces, row["token_workspaces"]),
+        resource=row["resource"],
+        token_hash=row["hash"],
+    )
+    if row["organization_id"] is not None:
+        client = replace(client, organization_ids=own.organization_ids & {row["organization_id"]})
+    if row["session"] is not None:
+        if not row["may_act"] or Scope.DELEGATE not in (row["acting_scopes"] or ()):
+            return None
+        client = replace(
+            client,
+            # A session may open narrower ones.
+            scopes=(client.scopes & set(row["acting_scopes"])) | {Scope.DELEGATE},
+            organization_ids=client.organization_ids & set(row["acting_organization_ids"]),
+            workspaces=both(client.workspaces, row["acting_workspaces"]),
+            session=msgspec.json.decode(row["session"], type=PersonSession),
+        )
+    return StoredToken(client, row["seconds_left"])

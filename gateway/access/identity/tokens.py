@@ -1,22 +1,22 @@
-"""Bearer tokens: issued for a client's secret, stored as hashes, and cached for a few seconds once verified."""
+"""Bearer tokens: issued for a client's secret, stored as hashes, and cached once verified until something changes."""
 
 import hashlib
 import hmac
 import secrets
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 from gateway.access.identity.attempts import Attempts
-from gateway.access.identity.model import Client, Scope, id_of
+from gateway.access.identity.model import Client, id_of
 from gateway.access.identity.store import IdentityStore, StoredToken
 from gateway.errors import OAuthError, RateLimited, Unauthorized
-from gateway.foundation.aio.clock import steady
-from gateway.foundation.aio.single_flight import SingleFlight
+from gateway.foundation.aio.notified_cache import NotifiedCache
 
-#: seconds for which a verified token is cached; a notification of a change ends that at once
-_TRUST = 5.0
+#: seconds for which a verified token is trusted while notifications of changes may be missed
+_UNNOTIFIED = 5.0
 #: maximum verified tokens that a process caches
-_REMEMBERED = 10_000
+_MAX_CACHED = 20_000
 #: compared with the secret if the client is unknown, so that the refusal takes as long as that of a wrong secret
 _NOBODY = hashlib.sha256(b"nobody").digest()
 
@@ -50,27 +50,23 @@ class IssuedToken:
     client: Client
 
 
-@dataclass(frozen=True, slots=True)
-class _Verified:
-    client: Client
-    #: by the steady clock; at most the expiry of the token
-    trusted_until: float
-
-    def is_of(self, client_id: str) -> bool:
-        """Whether it is a token of the client, or of a session in which the client acts."""
-        session = self.client.session
-        return client_id == str(self.client.id) or (session is not None and client_id == str(session.client_id))
-
-
 class Tokens:
     """Issues and verifies bearer tokens."""
 
-    def __init__(self, store: IdentityStore, seconds: int, attempts: Attempts) -> None:
+    def __init__(self, store: IdentityStore, seconds: int, attempts: Attempts, is_current: Callable[[], bool]) -> None:
         self._store = store
         self._attempts = attempts
         self._seconds = seconds
-        self._verified: dict[bytes, _Verified] = {}
-        self._reading = SingleFlight(self._read)
+        #: by hash
+        self._verified: NotifiedCache[bytes, StoredToken] = NotifiedCache(
+            self._read,
+            is_current,
+            unnotified=_UNNOTIFIED,
+            max_cached=_MAX_CACHED,
+            subjects=_clients_of,
+            seconds=lambda token: token.seconds_left,
+        )
+        self.on_notify, self.invalidate_all = self._verified.on_notify, self._verified.invalidate_all
 
     async def issue(
         self,
@@ -98,8 +94,7 @@ class Tokens:
         client = await self.authenticated(client_id, client_secret, address)
         await self._store.revoke_token(hashed(token), client.id)
         # This process refuses the token from now on; the others are notified.
-        self._reading.forget()
-        self._verified.pop(hashed(token), None)
+        self.on_notify(str(client.id))
 
     async def authenticated(self, client_id: str, client_secret: str, address: str = "") -> Client:
         """The client with this secret; an unknown client and a wrong secret get the same refusal in the same time.
@@ -126,49 +121,16 @@ class Tokens:
 
     async def verify(self, token: str) -> Client:
         """The client of the token; the error is the same for unknown, expired and revoked tokens."""
-        token_hash = hashed(token)
-        verified = self._verified.get(token_hash)
-        if verified is None or verified.trusted_until <= steady():
-            verified = await self._reading(token_hash)
-        return verified.client
+        return (await self._verified.get(hashed(token))).client
 
-    async def _read(self, token_hash: bytes) -> _Verified:
-        now, generation = steady(), self._reading.generation
+    async def _read(self, token_hash: bytes) -> StoredToken:
         token = await self._store.token(token_hash)
-        client = await self._store.enabled_client(token.client_id) if token else None
-        limited = None if token is None or client is None else await self._limited(token, client)
-        if token is None or limited is None:
-            self._verified.pop(token_hash, None)
+        if token is None:
             raise Unauthorized("the token is unknown, expired or revoked; get a new one")
-        client = replace(limited, token_hash=token_hash)
-        verified = _Verified(client, now + min(_TRUST, token.seconds_left))
-        if generation == self._reading.generation:  # else the token may have been revoked after it was read
-            if len(self._verified) >= _REMEMBERED:
-                self._verified.clear()
-            self._verified[token_hash] = verified
-        return verified
+        return token
 
-    async def _limited(self, token: StoredToken, client: Client) -> Client | None:
-        """The client with the permissions of the token; None if the client of its session may no longer act."""
-        if token.session is None:
-            return token.narrowed(client)
-        acting = await self._store.enabled_client(token.session.client_id)
-        if acting is None or token.organization_id is None or Scope.DELEGATE not in acting.scopes:
-            return None
-        is_from_issuer = token.session.issuer_id is not None  # it ends with the trust in the issuer
-        if not is_from_issuer and not await self._store.may_act_for(token.organization_id, acting.id, client.id):
-            return None
-        return token.acting_for(client, acting)
 
-    def on_notify(self, client_id: str) -> None:
-        """Forget the tokens of a client that was changed, perhaps by another process; of all clients for `*`."""
-        if client_id == "*":
-            self.invalidate_all()
-            return
-        self._reading.forget()
-        self._verified = {key: each for key, each in self._verified.items() if not each.is_of(client_id)}
-
-    def invalidate_all(self) -> None:
-        """Forget every token, because notifications may have been missed."""
-        self._reading.forget()
-        self._verified.clear()
+def _clients_of(_token_hash: bytes, token: StoredToken) -> Collection[UUID]:
+    """The clients whose changes concern a token: its own, and the one that acts in its session."""
+    session = token.client.session
+    return (token.client.id,) if session is None else (token.client.id, session.client_id)

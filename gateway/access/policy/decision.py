@@ -7,9 +7,12 @@ condition reads the context, the decision itself is kept.
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import cedarpy
@@ -36,7 +39,10 @@ class DecidedSet:
     """The statements of an organization that decide together."""
 
     def __init__(self, statements: Sequence[PolicyStatement]) -> None:
-        self._statements = statements
+        #: the numbered statements by the client, person or group that their scope names; under None those of any
+        self._by_principal: dict[tuple[str, str] | None, list[tuple[int, PolicyStatement]]] = defaultdict(list)
+        for numbered in enumerate(statements):
+            self._by_principal[_named_principal(numbered[1])].append(numbered)
         self._kept: dict[tuple[Any, ...], Residual] = {}
         self._kept_size = 0
         self.is_small = sum(each.size for each in statements) <= _SMALL
@@ -53,7 +59,7 @@ class DecidedSet:
         """The statements about the client, operation and connector of a call."""
         found = self.kept(call)
         if found is None:
-            statements = [each for each in self._statements if _is_about(each, call)]
+            statements = _about(self._of_principal(call), call)
             found, size = Residual(statements, call), _COMBINATION + sum(each.size for each in statements)
             if self._kept_size + size > _MAX_KEPT:
                 self._kept, self._kept_size = {}, 0
@@ -65,6 +71,12 @@ class DecidedSet:
         """The same, if they were found for an earlier call."""
         found = self._kept.get(_key(call))
         return found if found is not None and found.is_of(call.operation) else None
+
+    def _of_principal(self, call: PolicyCall) -> list[PolicyStatement]:
+        """The statements whose scope may have the principal of a call, in their order."""
+        named = {None, call.principal, *_parents_of_principal(call)} & self._by_principal.keys()
+        numbered = chain.from_iterable(self._by_principal[name] for name in named)
+        return [statement for _, statement in sorted(numbered, key=itemgetter(0))]
 
 
 def _key(call: PolicyCall) -> tuple[Any, ...]:
@@ -293,18 +305,20 @@ def _entity(uid: tuple[str, str]) -> dict[str, str]:
     return {"type": uid[0], "id": uid[1]}
 
 
-def _is_about(statement: PolicyStatement, call: PolicyCall) -> bool:
-    """Whether the scope of a statement (principal, action, resource) has the call."""
-    target, document = call.target, statement.document
-    principal = call.principal
-    actions = {("Action", _action_of(call)), ("Action", call.effect.value)}
+def _about(statements: Iterable[PolicyStatement], call: PolicyCall) -> list[PolicyStatement]:
+    """The statements whose scope (principal, action, resource) has the call."""
+    target, principal, action = call.target, call.principal, ("Action", _action_of(call))
+    principals = {principal, *_parents_of_principal(call)}
+    actions = {action, ("Action", call.effect.value)}
     connector = ("Connector", str(target.connector_id))
     resources = {connector, ("Workspace", target.workspace_name), ("Kind", target.kind)}
-    return (
-        _has(document["principal"], principal, {principal, *_parents_of_principal(call)})
-        and _has(document["action"], ("Action", _action_of(call)), actions)
-        and _has(document["resource"], connector, resources)
-    )
+    return [
+        each
+        for each in statements
+        if _has(each.document["principal"], principal, principals)
+        and _has(each.document["action"], action, actions)
+        and _has(each.document["resource"], connector, resources)
+    ]
 
 
 def _has(scope: Mapping[str, Any], entity: tuple[str, str], ancestors: set[tuple[str, str]]) -> bool:
@@ -320,6 +334,11 @@ def _has(scope: Mapping[str, Any], entity: tuple[str, str], ancestors: set[tuple
         case "is":
             return scope["entity_type"] == entity[0] and ("in" not in scope or _uid(scope["in"]["entity"]) in ancestors)
     return True
+
+
+def _named_principal(statement: PolicyStatement) -> tuple[str, str] | None:
+    scope = statement.document["principal"]
+    return _uid(scope["entity"]) if scope["op"] in ("==", "in") else None
 
 
 def _uid(document: Mapping[str, str]) -> tuple[str, str]:

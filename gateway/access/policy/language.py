@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from typing import Any
 
 import cedarpy
 
+from gateway.access.policy.narrowing import narrowed
 from gateway.access.policy.paths import faulty_path, paths_of
-from gateway.errors import FieldError, InvalidPolicy
+from gateway.errors import MAX_FAULTS, FieldError, InvalidPolicy
 from gateway.kinds.suggestions import nearest
 
 #: annotations that a statement may have
@@ -25,7 +27,7 @@ _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 #: tokens after which what follows in the bracket is a level deeper, and those after which a new value begins
 _DEEPER = frozenset({"&&", "||", "+", "-", "*", "!", "if", "else"})
 _NEXT = frozenset({"==", "!=", "<", ">", "<=", ">=", "then", "has", "like", "is", "in", ":"})
-_TOKEN = re.compile(r'//[^\n]*|\s+|"(?:\\.|[^"\\])*"?|[A-Za-z_]\w*|\d+|::|==|!=|<=|>=|&&|\|\||.', re.DOTALL)
+_TOKEN = re.compile(r'//[^\n\r]*|\s+|"(?:\\.|[^"\\])*"?|[A-Za-z_]\w*|\d+|::|==|!=|<=|>=|&&|\|\||.', re.DOTALL)
 _QUOTED = re.compile(r"`([^`]*)`")
 _UNFINISHED = "unexpected end of input"
 #: errors whose token the parser reads before any other fault of the text
@@ -36,6 +38,9 @@ _UNKNOWN_ACTION = re.compile(r'unrecognized action `Action::"(.*)"`')
 _UNKNOWN_TYPE = re.compile(r"unrecognized entity type `(.*?)`")
 _UNKNOWN_OF_TYPE = re.compile(r"attribute `(.*?)` on entity type `(.*?)` not found")
 _UNKNOWN_OF_CONTEXT = re.compile(r'attribute `(.*?)` in context for Action::"(.*)" not found')
+#: unknown names of a policy for which the nearest known name is searched, and how alike it must be: a search among all
+#: operations takes half a second
+_MAX_HINTS, _LIKENESS = 5, 0.7
 #: says the same as another error of the statement
 _REPEATS = "unable to find an applicable action"
 
@@ -86,15 +91,17 @@ def checked(name: str, cedar: str, schema: "Schema") -> list[PolicyStatement]:
     text = _PolicyText(cedar)
     if len(cedar) > MAX_TEXT:
         raise text.refusal([(0, f"the policy has {len(cedar):,} characters; at most {MAX_TEXT:,} are allowed")])
+    if text.statements > MAX_STATEMENTS:
+        raise text.refusal([(0, f"the policy has more than {MAX_STATEMENTS} statements; split it")])
     parsed = json.loads(_parsed(cedar))
     if parsed["templates"]:
         raise text.refusal([(text.find(["?"]), "templates are not supported; name the principal or the resource")])
     found = _statements(name, parsed)
     if not found:
         raise text.refusal([(0, "the policy has no statement; write at least one permit or forbid")])
-    if len(found) > MAX_STATEMENTS:
-        raise text.refusal([(0, f"the policy has more than {MAX_STATEMENTS} statements; split it")])
-    faults = [*_schema_faults(cedar, text, schema), *_annotation_faults(found, text)]
+    handle = schema.handle_for(found)
+    every = chain(_schema_faults(cedar, text, schema, handle), _annotation_faults(found, text))
+    faults = list(islice(every, MAX_FAULTS))
     if faults:
         raise text.refusal(faults)
     return found
@@ -110,7 +117,11 @@ class Schema:
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> "Schema":
         """Parse a schema; it takes a second, so this runs in a thread."""
-        return cls(document, cedarpy.Schema.from_json_str(json.dumps(document), release_gil=True))
+        return cls(document, _handle(document))
+
+    def handle_for(self, statements: Iterable["PolicyStatement"]) -> cedarpy.Schema:
+        """The part of the schema that these statements are checked against, with the same faults as by the whole."""
+        return _handle(narrowed(self.document, [each.document for each in statements]))
 
     @property
     def actions(self) -> Mapping[str, Any]:
@@ -120,7 +131,7 @@ class Schema:
     def hint(self, error: str) -> str:
         """The end of a message about an unknown name: the nearest known one."""
         name, known = next(self._unknown(error), ("", ()))
-        suggestion = nearest(name, known)
+        suggestion = nearest(name, known, _LIKENESS)
         if suggestion is not None:
             return f"; did you mean {suggestion}?"
         return f"; known: {', '.join(sorted(known)[:20])}" if known else ""
@@ -141,6 +152,10 @@ class Schema:
             yield name, record.get("attributes", ())
 
 
+def _handle(document: Mapping[str, Any]) -> cedarpy.Schema:
+    return cedarpy.Schema.from_json_str(json.dumps(document), release_gil=True)
+
+
 class _PolicyText:
     """The text of a policy, with the places of its tokens and statements."""
 
@@ -151,6 +166,10 @@ class _PolicyText:
         #: index of the first token of each statement, and of the end
         ends = [index + 1 for index, token in enumerate(self.tokens) if token.text == ";"]
         self._statements = [0, *ends]
+
+    @property
+    def statements(self) -> int:
+        return len(self._statements) - 1
 
     def within(self, index: int) -> Sequence[_Word]:
         """The tokens of a statement."""
@@ -247,10 +266,10 @@ def _is_refused(beginning: str) -> bool:
     return False
 
 
-def _schema_faults(cedar: str, text: _PolicyText, schema: Schema) -> Iterator[tuple[int, str]]:
+def _schema_faults(cedar: str, text: _PolicyText, schema: Schema, handle: cedarpy.Schema) -> Iterator[tuple[int, str]]:
     """What does not fit the schema: each fault once, though Cedar finds it for every action."""
     seen: set[tuple[str, ...]] = set()
-    result = cedarpy.validate_policies(cedar, schema.handle, release_gil=True)
+    result = cedarpy.validate_policies(cedar, handle, release_gil=True)
     errors = [(each.policy_id, each.error) for each in result.errors]
     told = {policy for policy, error in errors if _REPEATS not in error}
     for policy, error in errors:
@@ -260,7 +279,8 @@ def _schema_faults(cedar: str, text: _PolicyText, schema: Schema) -> Iterator[tu
             continue
         seen.add(key)
         tokens = text.within(int(policy.removeprefix("policy") or 0))
-        yield text.find(_spellings(_QUOTED.findall(message)), tokens), message + schema.hint(message)
+        hint = schema.hint(message) if len(seen) <= _MAX_HINTS else ""
+        yield text.find(_spellings(_QUOTED.findall(message)), tokens), message + hint
 
 
 def _shown(quoted: str) -> str:
@@ -308,6 +328,8 @@ def _annotation_fault(statement: PolicyStatement, name: str, value: str) -> str 
         return f"unknown annotation; {f'did you mean @{suggestion}?' if suggestion else f'known: {_KNOWN}'}"
     if not value.strip() or len(value) > _MAX_ANNOTATION:
         return f"needs a text of 1 to {_MAX_ANNOTATION} characters"
+    if "\0" in value or (name == "id" and not value.isprintable()):
+        return f"{value!r} has a character that cannot be shown"
     if name in _OF_APPROVALS and statement.approval is None:
         return "needs @approval beside it"
     check = _CHECKS.get(name)

@@ -2,15 +2,30 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from html import unescape
+from itertools import accumulate
 from typing import Any
+from unicodedata import normalize
 
-_STEP = re.compile(r"\*|[^\s.,*]+")
-#: a word of a text, and the parts of one
-_WORD, _PART = re.compile(r"\w+(?:-\w+)*"), re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[^\W_A-Z]+")
-#: a character of a text that is JSON itself, such as a filter
-_ESCAPED = re.compile(r"\\u([0-9a-fA-F]{4})")
-#: maximum parts of a word that are looked at, and characters of a text whose words are
-_MAX_PARTS, _MAX_WORDS = 12, 10_000
+import inflection
+
+_STEP, _INDEX = re.compile(r"\*|[^\s.,*]+"), re.compile(r"\s*[+-]?\d+")
+#: a part of a word, and what lies between words
+_PART, _BETWEEN = re.compile(r"\d+|[A-Z]+(?![a-z])|[A-Z]?[^\W\d_A-Z]+"), re.compile(r"[\W_]+")
+#: a character as query languages, JSON and URLs escape it: by its number, or a blank one; a run of backslashes is read
+#: once, and group 4 is octal
+_ESCAPED = re.compile(
+    r"(?<!\\)\\++(?:u([0-9a-fA-F]{4})|u\{0*([0-9a-fA-F]{1,5})\}|x([0-9a-fA-F]{2})|[bfnrtv]|([0-7]{1,3}))"
+    r"|%([0-9a-fA-F]{2})"
+)
+_OCTAL = 4
+#: how often a text may be escaped: an application may read a URL within a query within JSON
+_MAX_ESCAPES = 4
+#: minimum letters of a singular; shorter ones are no words (`i` of `is`)
+_MIN_SINGULAR = 3
+#: maximum characters of a text whose words are looked at
+_MAX_WORDS = 10_000
 #: maximum paths of an annotation, and steps of a path
 _MAX_PATHS, _MAX_STEPS = 50, 10
 
@@ -27,14 +42,17 @@ def faulty_path(text: str) -> str | None:
         return f"needs 1 to {_MAX_PATHS} paths, such as email, *.phone"
     for path in paths:
         steps = path.split(".")
-        if len(steps) > _MAX_STEPS or not all(_STEP.fullmatch(step) for step in steps):
+        if len(steps) > _MAX_STEPS or not all(_STEP.fullmatch(step) and step.isprintable() for step in steps):
             return f"{path!r} is not a path; write members joined by points, such as requester.email or *.phone"
     return None
 
 
-def covers(redacted: Collection[str], path: Sequence[str]) -> bool:
-    """Whether a path is redacted, lies below a redacted member, or has one below it."""
-    return any(_overlaps(each.split("."), path) for each in redacted)
+def covers(redacted: Collection[str], path: Sequence[str], *, is_scalar: bool = False) -> bool:
+    """Whether a path is redacted, lies below a redacted member, or has one below it.
+
+    A path may name an item of an array by its index (`lines.0.note`), as PostgreSQL reads it. A scalar has no members.
+    """
+    return any(_meets(each.split("."), path, is_scalar) for each in redacted)
 
 
 def first_redacted(redacted: Collection[str], paths: Iterable[str]) -> str | None:
@@ -46,20 +64,63 @@ def first_redacted(redacted: Collection[str], paths: Iterable[str]) -> str | Non
     return None
 
 
-def first_telling(redacted: Collection[str], params: Mapping[str, Any]) -> str | None:
+def first_telling(redacted: Collection[str], params: Mapping[str, Any], placing: Collection[str] = ()) -> str | None:
     """The first param of a read that names a redacted member: a filter, a sort order or a query, whose answer could
-    tell the member's value. The name may be that of the param, or a word of its text; case, `_` and `-` do not count.
+    tell the member's value.
+
+    The name may be that of the param, or words of its text, in the singular or the plural; capitals, signs between its
+    letters, forms of a letter that are compatible (NFKC) and escapes do not count. If a path has no name (`*`), every
+    param tells but those of `placing`, which choose the record or the page.
     """
-    names = {name for path in redacted if (name := _plain(path.replace("*", "").rstrip(".").rpartition(".")[2]))}
-    return next((place for place, text in _texts(params, "") if _tells(names, text)), None) if names else None
+    names = {form for path in redacted for form in _forms(path.replace("*", "").rstrip(".").rpartition(".")[2])}
+    named = names - {""}
+    telling = (place for place, text in _texts(params, "") if _tells(named, text))
+    found = next(telling, None) if named else None
+    if found is None and "" in names:
+        return next((name for name in params if name not in placing), None)
+    return found
 
 
 def _tells(names: Collection[str], text: str) -> bool:
-    """Whether a text has one of these names; a long text also if the name is only a part of a word."""
-    text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
-    plain = text.lower().replace("_", "").replace("-", "")
-    named = {name for name in names if name in plain}
-    return bool(named) and (len(text) > _MAX_WORDS or bool(named & _names_in(text)))
+    """Whether a text has one of these names, as it stands or if its escapes are read."""
+    return any(_has_one(names, each) for each in _readings(text))
+
+
+def _readings(text: str) -> Iterator[str]:
+    """The text, and what it becomes each time its escapes are read."""
+    yield text
+    for _ in range(_MAX_ESCAPES):
+        before, text = text, unescape(_ESCAPED.sub(_read, text))
+        if text == before:
+            return
+        yield text
+
+
+def _read(escaped: re.Match[str]) -> str:
+    group = escaped.lastindex
+    return " " if group is None else chr(int(escaped[group], 8 if group == _OCTAL else 16))
+
+
+@lru_cache(4096)
+def _forms(name: str) -> frozenset[str]:
+    """The letters of a name as it stands, in the singular and in the plural."""
+    singular = inflection.singularize(name)
+    forms = (name, inflection.pluralize(name), singular if len(singular) >= _MIN_SINGULAR else name)
+    return frozenset(map(_letters, forms))
+
+
+def _has_one(names: Collection[str], text: str) -> bool:
+    """Whether one of these names is made of whole parts of a text; of a long text, of any of its letters."""
+    letters = _letters(text)
+    found = [name for name in names if name in letters]
+    if not found or len(text) > _MAX_WORDS:
+        return bool(found)
+    bounds = {0, *accumulate(len(_letters(part)) for part in _PART.findall(normalize("NFKC", text)))}
+    return any(
+        each.start() in bounds and each.start() + len(name) in bounds
+        for name in found
+        for each in re.finditer(f"(?={re.escape(name)})", letters)
+    )
 
 
 def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
@@ -76,17 +137,17 @@ def _texts(value: Any, place: str) -> Iterator[tuple[str, str]]:
             yield from _texts(item, place)
 
 
-def _names_in(text: str) -> set[str]:
-    """The words of a text, and the words of which each of them is made by capitals, `_` or `-`, one or several."""
-    found: set[str] = set()
-    for word in _WORD.findall(text):
-        parts = [part.lower() for part in _PART.findall(word)][:_MAX_PARTS]
-        found |= {"".join(parts[begin:end]) for begin in range(len(parts)) for end in range(begin + 1, len(parts) + 1)}
-    return found
+def _letters(text: str) -> str:
+    """The letters and digits of a text, compatible forms (NFKC) as one and without capitals."""
+    return _BETWEEN.sub("", normalize("NFKC", text).casefold())
 
 
-def _plain(name: str) -> str:
-    return "".join(_PART.findall(name)).lower()
+def _meets(pattern: Sequence[str], path: Sequence[str], is_scalar: bool) -> bool:
+    if not pattern or not path:
+        return not (pattern and is_scalar)
+    if _INDEX.fullmatch(path[0]) and _meets(pattern, path[1:], is_scalar):
+        return True
+    return pattern[0] in ("*", path[0]) and _meets(pattern[1:], path[1:], is_scalar)
 
 
 def _overlaps(pattern: Sequence[str], path: Sequence[str]) -> bool:

@@ -4,7 +4,7 @@ An organization without policies costs one look-up in a dictionary for each call
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
@@ -24,6 +24,9 @@ from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.telemetry.metrics import POLICY_DECISIONS
 
 log = logging.getLogger(__name__)
+
+#: maximum clients of which a process caches the groups
+_MAX_CLIENTS = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,12 @@ _NONE = PolicySets(None, None)
 class PolicyPoint:
     """Decides the calls of all organizations."""
 
-    def __init__(self, store: PolicyStore, history: HistoryStore) -> None:
+    def __init__(self, store: PolicyStore, history: HistoryStore, is_current: Callable[[], bool]) -> None:
         self._store = store
         self._history = history
-        self._cache = NotifiedCache(self._read)
+        self._cache = NotifiedCache(self._read, is_current)
         self.on_notify, self.invalidate_all = self._cache.on_notify, self._cache.invalidate_all
-        self._groups = NotifiedCache(store.groups)
+        self._groups = NotifiedCache(store.groups, is_current, max_cached=_MAX_CLIENTS)
         self.on_client, self.invalidate_clients = self._groups.on_notify, self._groups.invalidate_all
 
     async def sets(self, organization_id: UUID) -> PolicySets:

@@ -1,6 +1,7 @@
 """Users and groups of providers in PostgreSQL."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -15,6 +16,7 @@ from gateway.access.provisioning.refusals import refused, taken
 from gateway.contract.people import MAX_GROUPS, NewPerson, PersonChange, PersonStatus
 from gateway.contract.scim import GroupChange, MembersChange, UserState
 from gateway.errors import Conflict, NotFound
+from gateway.foundation.db.notifications import NOTIFY_ALL
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import Where
 
@@ -155,8 +157,6 @@ _LEAVE = """
     RETURNING client_id
 """
 _DELETE_GROUP = "DELETE FROM groups WHERE organization_id = $1 AND id = $2"
-_NOTIFY = "SELECT pg_notify('gateway', 'client:' || id) FROM unnest($1::uuid[]) AS given (id)"
-_NOTIFY_ALL = "SELECT pg_notify('gateway', 'client:*')"
 
 #: a condition for `Where.add`, whose first argument is the organization
 Condition = Callable[[Where], str]
@@ -168,6 +168,17 @@ class ProvisioningStore:
     def __init__(self, database: Database, people: People) -> None:
         self._database = database
         self._people = people
+
+    @asynccontextmanager
+    async def _changing(self, organization_id: UUID) -> AsyncIterator[tuple[Connection, set[str]]]:
+        """A locked organization, and the set for the people that change (or `*`), of whom processes cache nothing."""
+        changed = set[str]()
+        async with self._database.system() as connection, connection.transaction():
+            await connection.execute(_LOCK_ORGANIZATION, organization_id)
+            yield connection, changed
+            await connection.execute(NOTIFY_ALL, [f"client:{id_}" for id_ in changed])
+        for id_ in changed:
+            self._people.forget(id_)
 
     async def users(
         self, organization_id: UUID, condition: Condition | None, offset: int, limit: int
@@ -198,11 +209,11 @@ class ProvisioningStore:
         Conflict.
         """
         try:
-            async with self._database.system() as connection, connection.transaction():
-                await connection.execute(_LOCK_ORGANIZATION, organization_id)
+            async with self._changing(organization_id) as (connection, changed):
                 known = identity and await connection.fetchrow(_UNPROVISIONED, organization_id, *identity)
                 if known:
                     user_id = known["id"]
+                    changed.add(str(user_id))
                     await self._require_free(connection, organization_id, user_id, state)
                     await self._change(connection, organization_id, user_id, state)
                 else:
@@ -225,8 +236,8 @@ class ProvisioningStore:
         What acts for a user who is suspended ends.
         """
         try:
-            async with self._database.system() as connection, connection.transaction():
-                await connection.execute(_LOCK_ORGANIZATION, organization_id)
+            async with self._changing(organization_id) as (connection, changed):
+                changed.add(str(user.id))
                 row = await connection.fetchrow(_LOCKED_USER, organization_id, user.id)
                 if StoredUser(**_found(row, "user")) != user:
                     return None
@@ -292,14 +303,13 @@ class ProvisioningStore:
 
     async def create_group(self, organization_id: UUID, change: GroupChange) -> StoredGroup:
         """Add a group without rights; raises Conflict, and MalformedRequest for unknown members."""
-        async with self._database.system() as connection, connection.transaction():
-            await connection.execute(_LOCK_ORGANIZATION, organization_id)
+        async with self._changing(organization_id) as (connection, changed):
             if await connection.fetchval(_COUNT_GROUPS, organization_id) >= _MAX_GROUPS:
                 raise Conflict(f"the organization has {_MAX_GROUPS} groups")
             group_id, external_id = uuid4(), None if change.external_id is UNSET else change.external_id
             await _require_free_name(connection, organization_id, group_id, str(change.name))
             await connection.execute(_INSERT_GROUP, organization_id, group_id, change.name, external_id)
-            await self._change_members(connection, organization_id, str(change.name), change.members)
+            changed |= await _change_members(connection, organization_id, str(change.name), change.members)
             return await _group(connection, organization_id, group_id)
 
     async def change_group(self, organization_id: UUID, group_id: UUID, change: GroupChange) -> StoredGroup:
@@ -307,8 +317,7 @@ class ProvisioningStore:
 
         Clients that act for its members do so under its new name too. A group that policies name keeps its name.
         """
-        async with self._database.system() as connection, connection.transaction():
-            await connection.execute(_LOCK_ORGANIZATION, organization_id)
+        async with self._changing(organization_id) as (connection, changed):
             group = await _group(connection, organization_id, group_id, _LOCKED_GROUP)
             name = group.name if change.name is UNSET else change.name
             if name != group.name:
@@ -319,39 +328,17 @@ class ProvisioningStore:
             await connection.execute(_CHANGE_GROUP, organization_id, group_id, name, external_id)
             if name != group.name:
                 await connection.execute(_RENAME_DELEGATES, organization_id, group.name, name)
-                await connection.execute(_NOTIFY_ALL)
-            await self._change_members(connection, organization_id, name, change.members)
+                changed.add("*")
+            changed |= await _change_members(connection, organization_id, name, change.members)
             return await _group(connection, organization_id, group_id)
 
     async def delete_group(self, organization_id: UUID, group_id: UUID) -> None:
         """Delete a group: its members lose its rights, and clients no longer act for them. Raises NotFound."""
-        async with self._database.system() as connection, connection.transaction():
+        async with self._changing(organization_id) as (connection, changed):
             group = await _group(connection, organization_id, group_id, _LOCKED_GROUP)
             await connection.execute(_DELETE_GROUP, organization_id, group_id)
             await connection.execute(_REMOVE_DELEGATES, organization_id, group.name)
-            await connection.execute(_NOTIFY_ALL)
-
-    async def _change_members(
-        self, connection: Connection, organization_id: UUID, name: str, changes: Sequence[MembersChange]
-    ) -> None:
-        affected: set[UUID] = set()
-        for change in changes:
-            if change.remove is None or change.remove:
-                removed = await connection.fetch(_LEAVE, organization_id, name, change.remove)
-                affected.update(row["client_id"] for row in removed)
-            if change.add:
-                unknown = await connection.fetchval(_UNKNOWN, organization_id, change.add)
-                if unknown is not None:
-                    raise refused("invalidValue", f"members: there is no user {str(unknown)!r}")
-                joined = await connection.fetch(_JOIN, organization_id, name, change.add)
-                affected.update(row["client_id"] for row in joined)
-        people = sorted(affected)
-        if await connection.fetchval(_HAS_TOO_MANY, organization_id, people, MAX_GROUPS) is not None:
-            raise refused("invalidValue", f"members: a user may be in {MAX_GROUPS} groups")
-        if len(people) > _FEW:
-            await connection.execute(_NOTIFY_ALL)
-        elif people:
-            await connection.execute(_NOTIFY, people)
+            changed.add("*")
 
 
 def _where(organization_id: UUID, condition: Condition | None) -> Where:
@@ -385,6 +372,27 @@ def _found(row: Any, what: str) -> Any:
     if row is None:
         raise NotFound(f"there is no such {what}")
     return row
+
+
+async def _change_members(
+    connection: Connection, organization_id: UUID, name: str, changes: Sequence[MembersChange]
+) -> set[str]:
+    """Add and remove members of a group; returns the ids of those that were, or `*` for many."""
+    affected: set[UUID] = set()
+    for change in changes:
+        if change.remove is None or change.remove:
+            removed = await connection.fetch(_LEAVE, organization_id, name, change.remove)
+            affected.update(row["client_id"] for row in removed)
+        if change.add:
+            unknown = await connection.fetchval(_UNKNOWN, organization_id, change.add)
+            if unknown is not None:
+                raise refused("invalidValue", f"members: there is no user {str(unknown)!r}")
+            joined = await connection.fetch(_JOIN, organization_id, name, change.add)
+            affected.update(row["client_id"] for row in joined)
+    people = sorted(affected)
+    if await connection.fetchval(_HAS_TOO_MANY, organization_id, people, MAX_GROUPS) is not None:
+        raise refused("invalidValue", f"members: a user may be in {MAX_GROUPS} groups")
+    return {"*"} if len(people) > _FEW else {str(each) for each in people}
 
 
 def _anything(client: object) -> None:

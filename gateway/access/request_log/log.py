@@ -8,7 +8,7 @@ from uuid import UUID
 from gateway.contract.gateway_state import RequestPage, RequestSelection, RequestView
 from gateway.foundation.db.batch_writer import BatchWriter
 from gateway.foundation.db.pool import Database
-from gateway.foundation.db.pruning import BATCH, prune
+from gateway.foundation.db.pruning import BATCH
 from gateway.foundation.db.where import NOT_OF_OTHERS, OF_WORKSPACES, Where
 from gateway.upstream.sent_requests import Observe
 
@@ -28,15 +28,6 @@ _REQUESTS_WHERE = """
     SELECT id, at, connector_id, job_id, request_id, operation, method, path, status, duration_ms, attempt, bytes_in,
            bytes_out, upstream_request_id, error
     FROM request_log WHERE
-"""
-# $1 rows of a batch. Ids grow with time, so that the oldest rows beyond the bound are those of the lowest ids.
-_OLD = """
-    WITH old AS (
-        SELECT id FROM request_log
-        WHERE at < now() - make_interval(secs => {seconds}) OR id <= (SELECT max(id) - {rows} FROM request_log)
-        LIMIT $1 FOR UPDATE SKIP LOCKED
-    )
-    DELETE FROM request_log USING old WHERE request_log.id = old.id
 """
 _REMOVE = """
     DELETE FROM request_log WHERE id IN (
@@ -88,11 +79,6 @@ class RequestLog:
         async with self._database.tenant(organization_id) as connection:
             while await connection.execute(_REMOVE, organization_id, connector_id, BATCH) != "DELETE 0":
                 pass
-
-
-async def prune_request_log(database: Database, retention: int, rows: int) -> int:
-    """Delete requests older than `retention` seconds, and the oldest beyond `rows` rows; returns their number."""
-    return await prune(database, _OLD.format(seconds=int(retention), rows=int(rows)))
 
 
 def _statuses(status: str) -> tuple[int, int]:

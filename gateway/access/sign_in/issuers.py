@@ -10,6 +10,7 @@ from gateway.access.identity.model import Caller
 from gateway.access.sign_in.issuer_store import IssuerStore
 from gateway.contract.issuers import IssuerList, IssuerView, NewIssuer
 from gateway.errors import FieldError, InvalidParams
+from gateway.foundation.hosts import is_forbidden_host
 
 #: maximum characters of an issuer, an audience and the name of a claim
 _MAX_ISSUER, _MAX_AUDIENCE, _MAX_CLAIM = 2048, 255, 200
@@ -53,6 +54,8 @@ def _faults(new: NewIssuer, *, is_private: bool) -> Iterator[FieldError]:
     schemes = ("https", "http") if is_private else ("https",)
     if not _is_issuer(new.issuer, schemes):
         yield _fault("issuer", "must be an https URL without query and fragment, such as https://login.example.com")
+    elif not is_private and is_forbidden_host(URL(new.issuer).host or ""):
+        yield _fault("issuer", "must have a public name; private ones need GATEWAY_OIDC_PRIVATE=true from the operator")
     if not _is_short(new.audience, _MAX_AUDIENCE):
         yield _fault("audience", f"must be 1 to {_MAX_AUDIENCE} printable characters")
     if new.groups_claim is not None and not _is_short(new.groups_claim, _MAX_CLAIM):

@@ -37,10 +37,9 @@ from gateway.agents.mcp.messages import (
     notification,
 )
 from gateway.agents.mcp.results import Result, page, text, tool_result, without_copy
-from gateway.agents.mcp.spans import request_span
+from gateway.agents.mcp.spans import OTHER, measured
 from gateway.errors import GatewayError, InternalError, NotFound
 from gateway.foundation.mcp import HANDSHAKE_VERSIONS, TASKS, VERSIONS
-from gateway.foundation.telemetry import tracing
 
 log = logging.getLogger(__name__)
 
@@ -128,14 +127,10 @@ class Server:
 
     async def serve(self, context: Context) -> Result:
         """The result of one request, in the form of its protocol version; raises RpcError."""
-        with request_span(context.message, context.version):
-            try:
-                result = await self._served(context)
-            except RpcError as error:
-                tracing.mark_failed(str(error.code))
-                raise
-            if result.get("isError"):
-                tracing.mark_failed("tool_error")
+        method = context.message.method
+        with measured(context.message, context.version, method if method in self._methods else OTHER) as outcome:
+            result = await self._served(context)
+            outcome.error_type = "tool_error" if result.get("isError") else ""
             return result
 
     async def _served(self, context: Context) -> Result:

@@ -30,17 +30,23 @@ _WORKING = frozenset({JobStatus.QUEUED, JobStatus.RUNNING, JobStatus.WAITING})
 
 
 def continuation(answer: OperationResult) -> dict[str, Any]:
-    """`next`, the params of the next page, `incomplete`, the reason why records are or may be missing, and `redacted`,
-    the members that policies leave out.
+    """`next`, the params of the next page, `incomplete`, the reason why records are or may be missing, `redacted`,
+    the members that policies leave out, and `warning`.
 
-    Empty on a last page that is proved to be the last, and for an operation without pages, if nothing is redacted.
+    Empty on a last page that is proved to be the last, and for an operation without pages, if it has none of them.
     """
     members = {
         "next": None if answer.next is None else dict(answer.next),
         "incomplete": answer.incomplete,
         "redacted": list(answer.redacted) or None,
+        "warning": answer.warning,
     }
     return {name: value for name, value in members.items() if value is not None}
+
+
+def warning_of(answer: OperationResult) -> dict[str, Any]:
+    """The member `warning` of a job's result; empty without one."""
+    return {} if answer.warning is None else {"warning": answer.warning}
 
 
 def largest_pages(entry: OperationEntry, params: Mapping[str, Any]) -> Mapping[str, Any]:

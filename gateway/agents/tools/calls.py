@@ -113,7 +113,8 @@ class Calls:
                 raise InvalidParams(f"reading a page takes long and continues as job {page.id}; read page by page")
             if call.entry.action is not None:
                 operation = call.entry.kind.operation(call.entry.entity_id, call.entry.action_id)
-                page, following, place = part(operation, continued["next"], page, place)
+                params, is_whole = continued["next"], not call.fields
+                page, following, place = part(operation, params, page, place, is_whole=is_whole)
                 page = replace(page, next=following)
             records += _records(page)
             continued, pages = answers.continuation(page), pages + 1
@@ -176,10 +177,11 @@ class Calls:
         except ResultExpired as error:
             return answers.refused(error, **answers.job_document(job))
         if len(memoryview(answer.result)) <= max_bytes:
-            return structured({**answers.job_document(job), "result": answer.result})
+            return structured({**answers.job_document(job), "result": answer.result, **answers.warning_of(answer)})
         if job.task == BATCH.name:
             return answers.long_batch(job, answer)
-        return answers.linked(str(job.id), f"result of {job.entity}.{job.action}", answer, {})
+        name = f"result of {job.entity}.{job.action}"
+        return answers.linked(str(job.id), name, answer, answers.warning_of(answer))
 
     async def _file(self, context: Context, job: JobSummary) -> Result:
         part = await self._backend.part(context.caller, str(job.id), 0, 0)

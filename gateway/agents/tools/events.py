@@ -25,6 +25,7 @@ from gateway.agents.mcp.results import Result
 from gateway.contract.events import EventPage, EventSelection, EventType, EventView
 from gateway.errors import (
     Conflict,
+    CursorAhead,
     CursorExpired,
     InsufficientScope,
     NotFound,
@@ -53,11 +54,20 @@ _HEARTBEAT = 25.0
 _RETRY_INTERVAL = 1.0
 #: milliseconds of the longest `maxAgeMs`, 31 years
 _MAX_AGE = 10**12
+#: characters of a fault, which may repeat what the client sent
+_MAX_FAULT = 300
 
 _TEXT = {"type": "string"}
 _NULLABLE = {"type": ["string", "null"]}
-_CONNECTOR = {"connector_id": {"type": "string", "description": "Only events of this connector."}}
-_ENTITY = {"entity": {"type": "string", "description": "Only records of this entity, such as tickets."}}
+#: arguments are stored, so each is bounded
+_CONNECTOR = {"connector_id": {"type": "string", "maxLength": 36, "description": "Only events of this connector."}}
+_ENTITY = {
+    "entity": {
+        "type": "string",
+        "pattern": "^[a-z][a-z0-9_]{0,199}$",
+        "description": "Only records of this entity, such as tickets.",
+    }
+}
 
 
 @dataclass(frozen=True)
@@ -114,7 +124,7 @@ class EventsBackend(Protocol):
     """The feed of the caller's organization, limited to the events that the caller may see."""
 
     async def read(self, caller: Any, selection: EventSelection, after: int | None, limit: int) -> EventPage:
-        """A page of the feed; raises CursorExpired, InvalidParams, NotFound and InsufficientScope."""
+        """A page of the feed; raises CursorExpired, CursorAhead, NotFound and InsufficientScope."""
 
     def follow(
         self, caller: Any, selection: EventSelection, after: int, seconds: float
@@ -187,8 +197,8 @@ class FeedEvents:
                         if not page.data:
                             yield notification("notifications/events/heartbeat", {"cursor": str(after)})
                 return
-            except CursorExpired as expired:
-                after = int(expired.extra["begins_after"])
+            except (CursorExpired, CursorAhead) as unreadable:
+                after = unreadable.continues_after
                 yield _active(after, is_truncated=True)
             except (NotFound, Unauthorized) as ended:
                 reason = ended.detail if isinstance(ended, Unauthorized) else "the organization is disabled"
@@ -240,13 +250,16 @@ class FeedEvents:
             raise RpcError(NOT_FOUND, "NotFound", {"kind": "subscription"}) from error
 
     async def _page(self, context: Context, checked: _CheckedSubscription, limit: int) -> tuple[EventPage, int]:
-        """A page of events, and the id after which it begins: after the cursor if later events have been deleted."""
+        """A page of events, and the id after which it begins.
+
+        It is not the cursor's if events after the cursor were deleted, or if the cursor is beyond the newest event.
+        """
         begin = checked.after
         try:
             try:
                 page = await self._backend.read(context.caller, checked.selection, begin, limit)
-            except CursorExpired as expired:
-                begin = int(expired.extra["begins_after"])
+            except (CursorExpired, CursorAhead) as unreadable:
+                begin = unreadable.continues_after
                 page = await self._backend.read(context.caller, checked.selection, begin, limit)
         except InsufficientScope as error:
             raise RpcError(FORBIDDEN, "Forbidden", {"reason": error.detail}) from error
@@ -274,7 +287,7 @@ def _checked(subscription: EventSubscription) -> _CheckedSubscription:
         raise RpcError(NOT_FOUND, "NotFound", {"kind": "event"})
     type_, arguments = EventType(subscription.name), subscription.arguments
     validator = jsonschema_rs.Draft202012Validator(_described(type_)["inputSchema"])
-    faults = [error.message for error in first_errors(validator, dict(arguments))]
+    faults = [error.message[:_MAX_FAULT] for error in first_errors(validator, dict(arguments))]
     if faults:
         raise invalid_params("; ".join(faults))
     floor = None

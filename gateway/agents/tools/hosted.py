@@ -147,7 +147,7 @@ class HostedBackend:
         head = result.head
         if has_file(job):
             file = StoredFile(**head["result"])
-            async with services.jobs.files.open(file) as blob:
+            async with services.jobs.files.open(job.organization_id, job.id, file) as blob:
                 media_type = file.headers.get("Content-Type", "application/octet-stream")
                 return await part_of_file(file.size, media_type, offset, limit, lambda part: read_all(blob, [part]))
         if head["collected"] == ROOT:

@@ -11,13 +11,16 @@ from gateway.agents.tools import descriptions
 from gateway.agents.tools.backend import Backend
 from gateway.agents.tools.general_tools import GeneralTools, errors_as_results
 from gateway.agents.tools.stored_results import StoredResults
+from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.find.entries import OperationEntry
 from gateway.kinds.find.formats import ToolDefinition, annotations_of
 from gateway.kinds.find.schemas import portable_schema
-from gateway.kinds.find.tools import short_name, tool_of
+from gateway.kinds.find.tools import short_name, tool_name, tool_of
 from gateway.kinds.search_schema import search_params_schema
 
+#: operations whose tools are made in a thread
+_MANY = 50
 #: the argument with the connector, if there are several; no operation has a param with this name
 _CONNECTOR = "connector_name"
 _CONNECTOR_SCHEMA = {"type": "string", "description": "if several fit"}
@@ -47,57 +50,55 @@ _Made = tuple[Sequence[OperationEntry], ServerTool]
 
 
 class OperationTools:
-    """The operations whose names match a pattern, each as a tool; created at the first request."""
+    """The operations whose names match a pattern, each as a tool, which is made when it is listed or called."""
 
     def __init__(self, backend: Backend, general_tools: GeneralTools, patterns: tuple[str, ...]) -> None:
         self._backend = backend
         self._general_tools = general_tools
         self._patterns = patterns
-        self._made: Mapping[str, _Made] | None = None
 
-    async def _tools(self) -> Mapping[str, _Made]:
-        """The tools by name, each with its operation; `read` has none."""
-        if self._made is None:
-            known = (await self._backend.index()).entries
-            entries = [entry for entry in known if any(matches(entry.name, pattern) for pattern in self._patterns)]
-            searches = [entry for entry in entries if entry.action_id == SEARCH_ACTION]
-            made: list[_Made] = [
-                *(((entry,), self._tool(entry)) for entry in entries if entry.action_id != SEARCH_ACTION),
-                *self._searches(searches),
-                ((), self._read_result()),
-            ]
-            self._made = {tool.name: (of_tool, tool) for of_tool, tool in made}
-        return self._made
+    async def _entries(self) -> Sequence[OperationEntry]:
+        known = (await self._backend.index()).entries
+        return [entry for entry in known if any(matches(entry.name, pattern) for pattern in self._patterns)]
+
+    def _tools_of(self, entries: Sequence[OperationEntry]) -> list[_Made]:
+        searches = [entry for entry in entries if entry.action_id == SEARCH_ACTION]
+        return [
+            *(((entry,), self._tool(entry)) for entry in entries if entry.action_id != SEARCH_ACTION),
+            *self._searches(searches),
+            ((), self._read_result()),
+        ]
 
     def _searches(self, entries: Sequence[OperationEntry]) -> Iterator[_Made]:
         """One tool for each kind: a tool for each search would be more than half of a list."""
         for kind, of_kind in groupby(entries, key=lambda entry: entry.kind):
             searches = {entry.entity_id: entry for entry in of_kind}
+            first = next(iter(searches.values()))
             tool = ServerTool(
-                name=short_name(kind.name, "search"),
+                name=_tool_name(first),
                 description=f"Filter and sort the synchronized copies of {kind.spec.application}.",
                 call=errors_as_results(self._search(searches)),
                 input_schema=_search_schema(searches),
-                annotations=_annotations(tool_of(next(iter(searches.values())))),
+                annotations=_annotations(tool_of(first)),
                 title=f"Search the copies of {kind.spec.application}",
             )
             yield tuple(searches.values()), tool
 
     async def listed(self, context: Context) -> ListPage:
         """The tools, without those that the policies never allow to the caller."""
-        tools = (await self._tools()).values()
-        entries = [entry for of_tool, _ in tools for entry in of_tool]
+        entries = await self._entries()
+        # A kind may have thousands of operations.
+        is_long = len(entries) > _MANY
+        tools = await in_thread(self._tools_of, entries) if is_long else self._tools_of(entries)
         offered = {entry.name for entry in await self._backend.offered(context.caller, entries)}
-        shown = [
-            tool.as_document()
-            for of_tool, tool in tools
-            if not of_tool or any(entry.name in offered for entry in of_tool)
-        ]
-        return ListPage(shown, scope="public" if len(shown) == len(tools) else "private")
+        shown = [tool for of_tool, tool in tools if not of_tool or any(entry.name in offered for entry in of_tool)]
+        documents = [tool.as_document() for tool in shown]
+        return ListPage(documents, scope="public" if len(shown) == len(tools) else "private")
 
     async def named(self, context: Context, name: str) -> ServerTool | None:
-        found = (await self._tools()).get(name)
-        return None if found is None else found[1]
+        """The tool with this name; no other one is made."""
+        entries = [entry for entry in await self._entries() if _tool_name(entry) == name]
+        return next((tool for _, tool in self._tools_of(entries) if tool.name == name), None)
 
     def _read_result(self) -> ServerTool:
         """The tool `read`, limited to stored results, for the hints in long answers."""
@@ -137,6 +138,11 @@ class OperationTools:
     async def _run(self, context: Context, entry: OperationEntry, arguments: Mapping[str, Any]) -> Result:
         params = {name: value for name, value in arguments.items() if name != _CONNECTOR}
         return await self._general_tools.run(context, entry, {"params": params, "connector": arguments.get(_CONNECTOR)})
+
+
+def _tool_name(entry: OperationEntry) -> str:
+    """The name of the tool that runs the operation; the searches of a kind have one."""
+    return short_name(entry.kind.name, "search") if entry.action_id == SEARCH_ACTION else tool_name(entry)
 
 
 def _annotations(tool: ToolDefinition) -> dict[str, bool]:

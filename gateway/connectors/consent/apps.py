@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller
 from gateway.connectors.consent.consent_request import require_oauth
-from gateway.connectors.consent.registrations import RegisteredApp, RegistrationStore
+from gateway.connectors.consent.registrations import RegisteredApp, RegistrationStore, registered_app
 from gateway.contract.oauth import AppIdentityView, AppView
 from gateway.errors import Conflict, UnknownConnectorType
 from gateway.foundation.db.pool import Database
@@ -20,6 +20,7 @@ from gateway.kinds.catalog import Catalog
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import canonical
 from gateway.settings import name_in_variables
+from gateway.upstream.oauth_tokens.client_keys import SIGNED, ClientKeys
 from gateway.upstream.oauth_tokens.model import App, app_in
 from gateway.upstream.oauth_tokens.registration import Registration
 
@@ -55,12 +56,15 @@ class RegisteredApps:
         database: Database,
         vault: Vault,
         platform: Mapping[str, tuple[str, SecretStr]],
+        keys: ClientKeys,
     ) -> None:
         self._audit = audit
         self._catalog = catalog
         self._database = database
         self._vault = vault
         self._registrations = RegistrationStore(database, vault)
+        #: what proves the apps of servers at which the gateway must sign
+        self.keys = keys
         self._platform = {kind: App(client_id, secret) for kind, (client_id, secret) in platform.items()}
 
     async def put(self, caller: Caller, connector_type: str, client_id: str, client_secret: SecretStr) -> AppView:
@@ -68,7 +72,7 @@ class RegisteredApps:
         return await self.put_of(caller, self._catalog.kind(connector_type).spec, client_id, client_secret)
 
     async def put_of(self, caller: Caller, spec: ConnectorSpec, client_id: str, client_secret: SecretStr) -> AppView:
-        """The same for a kind that may not be served yet. The app of an MCP server is bound to its issuer."""
+        """The same for a kind that was served a moment ago. The app of an MCP server is bound to its issuer."""
         require_oauth(spec)
         organization_id, kind = caller.organization_id, spec.kind
         sealed = self._vault.seal({"client_secret": client_secret.get_secret_value()}, binding(organization_id, kind))
@@ -122,7 +126,13 @@ class RegisteredApps:
 
         Raises Conflict for an own app that another authorization server has registered.
         """
-        return await self._own(organization_id, spec) or self._of_platform(spec)
+        own, is_elsewhere = await self._own(organization_id, spec)
+        if is_elsewhere:
+            raise Conflict(
+                f"the OAuth app of your organization for {spec.kind} is registered at another authorization server "
+                "than the one that the MCP server names now; set the app again, or delete it"
+            )
+        return own or self._of_platform(spec)
 
     async def current(self, organization_id: UUID, spec: ConnectorSpec) -> App:
         """That app; raises Conflict if there is none."""
@@ -138,7 +148,8 @@ class RegisteredApps:
     async def registered(self, organization_id: UUID, spec: ConnectorSpec) -> RegisteredApp | None:
         """The app that the gateway has registered for the organization at the kind's authorization server."""
         issuer = _issuer(spec)
-        return None if issuer is None else await self._registrations.find(organization_id, issuer)
+        found = None if issuer is None else await self._registrations.find(organization_id, issuer)
+        return found and replace(found, app=self._with_keys(found.app))
 
     async def register(
         self,
@@ -150,16 +161,24 @@ class RegisteredApps:
         scopes: Sequence[str],
         replaced: RegisteredApp | None,
     ) -> App:
-        """Store an app that was registered in place of another; returns the stored one, which may be another's."""
-        issuer = spec.oauth_endpoints.issuer or ""
+        """Store an app that was registered in place of another; returns it, or the one that another consent has
+        registered meanwhile if it serves too. One that is not stored serves its own consent only.
+        """
+        oauth = spec.oauth_endpoints
         client_id = None if replaced is None else replaced.app.client_id
         await self._registrations.put(
-            organization_id, issuer, made, redirect_uri=redirect_uri, scopes=scopes, replaced=client_id
+            organization_id,
+            oauth.issuer or "",
+            made,
+            redirect_uri=redirect_uri,
+            token_url=oauth.token_url,
+            scopes=scopes,
+            replaced=client_id,
         )
-        stored = await self._registrations.find(organization_id, issuer)
-        if stored is None:
-            raise Conflict("the OAuth app was deleted meanwhile; begin the consent again")
-        return stored.app
+        stored = await self.registered(organization_id, spec)
+        if stored is not None and stored.is_usable(redirect_uri, oauth.token_url, scopes):
+            return stored.app
+        return self._with_keys(registered_app(made.client_id, made.client_secret, made.authentication))
 
     async def forget(self, organization_id: UUID, spec: ConnectorSpec, app: App) -> None:
         """Delete an app that its authorization server refuses, so that the next consent registers another."""
@@ -176,13 +195,20 @@ class RegisteredApps:
             return app_in(method, credentials)
         if client_id is None:
             return await self.current(organization_id, spec)
-        registered = await self.registered(organization_id, spec)
-        own = await self._own(organization_id, spec)
-        for app in (own, self._of_platform(spec), None if registered is None else registered.app):
+        oauth, registered = spec.oauth_endpoints, await self.registered(organization_id, spec)
+        own, _ = await self._own(organization_id, spec)
+        ours = registered.app if registered is not None and registered.may_renew_at(oauth.token_url) else None
+        for app in (own, self._of_platform(spec), ours):
             if app is not None and app.client_id == client_id:
                 return app
-        is_registered = spec.oauth is not None and spec.oauth.registration_url is not None
-        return replace(app_in(method, credentials), is_registered=is_registered)
+        if oauth.client_document_authentication == SIGNED and client_id == self.keys.document:
+            return App(client_id, SecretStr(""), keys=self.keys)
+        app = self._with_keys(app_in(method, credentials))
+        return replace(app, is_registered=oauth.registration_url is not None)
+
+    def _with_keys(self, app: App) -> App:
+        """The app with the keys that prove it, if it was registered with them."""
+        return replace(app, keys=self.keys) if app.authentication == SIGNED else app
 
     def _of_platform(self, spec: ConnectorSpec) -> App | None:
         """The operator's app for the kind. That of an MCP server is used at its accepted token URL."""
@@ -193,20 +219,16 @@ class RegisteredApps:
                 return None
         return self._platform.get(spec.kind)
 
-    async def _own(self, organization_id: UUID, spec: ConnectorSpec) -> App | None:
+    async def _own(self, organization_id: UUID, spec: ConnectorSpec) -> tuple[App | None, bool]:
+        """The organization's own app, and whether there is one at another authorization server, of no use here."""
         kind = spec.kind
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_GET, organization_id, kind)
-        if row is None:
-            return None
-        if row["issuer"] != _issuer(spec):
-            raise Conflict(
-                f"the OAuth app of your organization for {kind} is registered at another authorization server than the "
-                "one that the MCP server names now; set the app again, or delete it"
-            )
+        if row is None or row["issuer"] != _issuer(spec):
+            return None, row is not None
         sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
         secret = self._vault.open(sealed, binding(organization_id, kind))["client_secret"]
-        return App(row["client_id"], SecretStr(secret), is_own=True)
+        return App(row["client_id"], SecretStr(secret), is_own=True), False
 
 
 def _issuer(spec: ConnectorSpec) -> str | None:

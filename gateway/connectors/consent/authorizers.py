@@ -70,6 +70,9 @@ class StoredAuthorizer:
             secret = await self._renewed_early(secret)
         return self._cache(secret)
 
+    async def used(self) -> Sequence[Mapping[str, str]]:
+        return [await self.headers()]
+
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         secret = await self._read(self._record.id)
         if not self._lacks_token(secret) and headers_for(self._method, secret.values) != refused:

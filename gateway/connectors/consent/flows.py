@@ -8,8 +8,10 @@ new ones, because the old ones may still be valid.
 import logging
 import secrets
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from urllib.parse import urlencode
 from uuid import UUID, uuid4
 
@@ -29,16 +31,21 @@ from gateway.connectors.imports.service import Imports
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.contract.oauth import CONSOLE_RETURN_PATH, ConsentRequest, StartedConsentView
 from gateway.errors import (
+    Conflict,
     FieldError,
     GatewayError,
     InvalidCredentials,
     InvalidParams,
     NotFound,
     ReauthorizationRequired,
+    Unavailable,
     UpstreamInvalidResponse,
 )
+from gateway.foundation.aio.retries import retry_until_available
 from gateway.kinds.catalog import Catalog, Kind
+from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.auth import StaticAuthorizer, headers_for
+from gateway.upstream.challenges import MAX_SCOPES
 from gateway.upstream.mcp_servers import McpAddress
 from gateway.upstream.mcp_sign_in import McpSignIn, sign_in_of
 from gateway.upstream.oauth_tokens.client import TokenClient
@@ -58,7 +65,9 @@ from gateway.upstream.oauth_tokens.model import (
     TokenError,
     TokenErrorKind,
     TokenSet,
+    app_in,
     credentials_of,
+    credentials_of_app,
     missing_token_variables,
 )
 from gateway.upstream.rate_limits import RateScope
@@ -66,6 +75,9 @@ from gateway.upstream.requests import checked_environment
 from gateway.upstream.upstreams import Upstreams
 
 log = logging.getLogger(__name__)
+
+#: seconds for which storing a grant is retried while PostgreSQL is unavailable
+_SAVE_TIMEOUT = 20.0
 
 #: path at which browsers begin a consent, and path to which authorization servers redirect them
 CONSENT_PATH = "/api/v1/integrations/connectors/oauth/consent"
@@ -145,8 +157,9 @@ class Flows:
         redirect_error = self._redirect_error(requested.redirect_url, caller.client)
         environment, scopes = consent_request.checked(spec, requested, redirect_error, override)
         oauth = spec.oauth_endpoints
-        scopes = tuple(dict.fromkeys((*scopes, *asked)))
-        app = await self._consent_apps.app_for(caller.organization_id, spec, scopes)
+        scopes = tuple(dict.fromkeys((*scopes, *asked)))[: max(len(scopes), MAX_SCOPES)]
+        given = _given_app(requested)
+        app = await self._consent_apps.app_for(caller.organization_id, spec, scopes, given)
         state = secrets.token_urlsafe(32)
         verifier = secrets.token_urlsafe(48) if oauth.pkce else None
         address = endpoint(oauth.authorization_url, environment, override)
@@ -167,6 +180,8 @@ class Flows:
             owner_id=owner_id,
             issuer=issuer_of(spec, environment, override),
             server=server,
+            app=credentials_of_app(spec.authentication[spec.oauth_method or ""], app),
+            is_app_given=given is not None,
         )
         expires_at = await self.store.create(flow, hashed(state))
         return Started(flow.id, f"{self._consent}?{urlencode({'state': state})}", expires_at)
@@ -185,8 +200,7 @@ class Flows:
         self._imports.require_free(sign_in.kind)
         self._imports.require_same_server(sign_in.spec)
         if server.client_id is not None:
-            secret = SecretStr(server.client_secret or "")
-            await self._apps.put_of(caller, sign_in.spec, server.client_id, secret)
+            caller.require_whole_organization()
         return sign_in
 
     async def bind_browser(self, query: Query, browser: str) -> str | None:
@@ -233,11 +247,19 @@ class Flows:
     async def finish(self, query: Query, browser: str | None) -> RedirectResult | None:
         """Handle the authorization response; None if the state is invalid, or the client may no longer get the browser.
 
-        A state is valid once, and only in the browser to which `bind_browser` has bound it.
+        A state is valid once, and only in the browser to which `bind_browser` has bound it. Raises Unavailable before
+        the state is used if its connector could not be stored: the browser may come again.
         """
         state = single(query, "state")
-        flow = await self.store.use(hashed(state), hashed(browser)) if state and browser else None
+        if not state or not browser:
+            return None
+        hashes = hashed(state), hashed(browser)
+        flow = await self.store.find(*hashes)
         caller = await self._identity.caller(flow.client_id, flow.organization_id) if flow else None
+        app = await self._app(flow) if flow else None
+        if caller is not None:
+            caller.require_settled()
+        flow = await self.store.use(*hashes)
         # The browser is sent back to the client only while its redirect URL is registered.
         if flow is None or caller is None or self._redirect_error(flow.redirect_url, caller.client):
             return None
@@ -245,9 +267,10 @@ class Flows:
         what = "connector.reauthorize" if flow.reauthorizes else "connector.create"
         with self._audit.record(what, flow, connector_id=flow.reauthorizes, changed=["credentials"]) as entry:
             entry.kind = flow.kind
-            outcome = await self._connect(caller, flow, query)
+            outcome = await self._connect(caller, flow, app, query)
             if isinstance(outcome, TokenError):
-                await self.store.fail(flow, outcome.code, outcome.description)
+                with suppress(Unavailable):  # a used consent without an outcome counts as failed soon
+                    await self.store.fail(flow, outcome.code, outcome.description)
                 entry.outcome = outcome.code
                 members = {"error": outcome.code, "error_description": outcome.description}
                 return RedirectResult(result_url(flow.redirect_url, flow.state, members), flow.client_id)
@@ -266,19 +289,17 @@ class Flows:
             return None
         return redirect_urls.redirect_error(url, client.redirect_urls, is_embedded=self._is_embedded)
 
-    async def _connect(self, caller: Caller, flow: Flow, query: Query) -> ConnectorRecord | TokenError:
+    async def _connect(self, caller: Caller, flow: Flow, app: App | None, query: Query) -> ConnectorRecord | TokenError:
         """The connector of a consent, or why there is none."""
-        if flow.server is None and (reason := self._catalog.unserved_reason(flow.kind)) is not None:
-            return _failure(reason)
-        spec = self._catalog.kinds[flow.kind].spec if flow.server is None else flow.server.spec
+        spec = self._spec(flow)
+        if spec is None or app is None:
+            return _failure(self._catalog.unserved_reason(flow.kind) or f"{flow.kind} is served again; begin again")
         override = self._upstreams.overrides.get(flow.kind)
         if flow.issuer is not None and flow.issuer != issuer_of(spec, flow.environment, override):
             return _failure(f"the authorization server of {flow.kind} has changed; begin again")
         code = read_code(query, spec, flow.environment, override)
         if isinstance(code, TokenError):
             return code
-        method = spec.authentication[spec.oauth_method or ""]
-        app = await self._apps.of(flow.organization_id, spec, method, {method.client_id: flow.app_client_id})
         server = TokenClient(spec, flow.environment, self._upstreams, RateScope.of_tokens(spec, flow.id))
         tokens = await server.redeem(app, Code(code, self._callback, flow.verifier))
         if isinstance(tokens, TokenError):
@@ -286,16 +307,49 @@ class Flows:
                 await self._apps.forget(flow.organization_id, spec, app)
             return tokens
         try:
-            kind = await self._kind(caller, flow, tokens)
+            return await self._connected(caller, flow, app, tokens)
         except GatewayError as error:
-            await server.revoke(app, tokens.credentials)
-            return _failure(error.detail)
-        try:
-            return await self._save(flow, kind, app, tokens)
-        except (InvalidCredentials, ReauthorizationRequired, NotFound) as error:
-            if isinstance(error, NotFound):  # the connector was deleted, so the new grant would stay open
+            if _ends_grant(flow, error):
                 await server.revoke(app, tokens.credentials)
+            if isinstance(error, Unavailable):
+                log.error("a consent was lost: %s", error.detail, extra={"flow_id": str(flow.id)})
+                return _failure(f"{error.detail}; begin again", "temporarily_unavailable")
             return _failure(error.detail)
+
+    def _spec(self, flow: Flow) -> ConnectorSpec | None:
+        """The spec by which tokens are requested; None if the kind is not served."""
+        if flow.server is not None:
+            return flow.server.spec
+        served = self._catalog.kinds.get(flow.kind)
+        return None if served is None else served.spec
+
+    async def _app(self, flow: Flow) -> App | None:
+        """The app with which the consent was begun, even if another one has replaced it meanwhile; None if its kind is
+        not served.
+        """
+        spec = self._spec(flow)
+        if spec is None:
+            return None
+        method = spec.authentication[spec.oauth_method or ""]
+        named = {method.client_id: flow.app_client_id, **flow.app}
+        if flow.is_app_given:
+            return app_in(method, named)
+        return await self._apps.of(flow.organization_id, spec, method, named)
+
+    async def _connected(self, caller: Caller, flow: Flow, app: App, tokens: TokenSet) -> ConnectorRecord:
+        """The connector with the tokens, which exist nowhere else; raises GatewayError if it cannot be stored.
+
+        Retried while PostgreSQL is unavailable, and while the organization is moved.
+        """
+        kind = await retry_until_available(lambda: self._kind(caller, flow, tokens), timeout=_SAVE_TIMEOUT)
+        record = await retry_until_available(lambda: self._save(flow, kind, app, tokens), timeout=_SAVE_TIMEOUT)
+        if flow.is_app_given:
+            try:
+                put = partial(self._apps.put_of, caller, kind.spec, app.client_id, app.client_secret)
+                await retry_until_available(put, timeout=_SAVE_TIMEOUT)
+            except GatewayError as error:  # the connector has its app with its credentials
+                log.warning("the app of a consent was not stored: %s", error.detail, extra={"kind": kind.name})
+        return record
 
     async def _kind(self, caller: Caller, flow: Flow, tokens: TokenSet) -> Kind:
         """The kind of a consent; that of an MCP server is served now, with the tools that the person may list.
@@ -306,7 +360,14 @@ class Flows:
             return self._catalog.kinds[flow.kind]
         address = flow.server.address(tokens.credentials["access_token"])
         name = await self._imports.serve_server(caller, address)
-        return self._catalog.kinds[name]
+        kind = self._catalog.kinds.get(name)
+        if kind is None:
+            raise Conflict(f"{name} was deleted meanwhile; begin again")
+        # Another consent may have served a kind of this name since, to whose server this token must not go.
+        self._imports.require_same_server(flow.server.spec)
+        if kind.spec.oauth is None or kind.spec.oauth.issuer != flow.server.spec.oauth_endpoints.issuer:
+            raise Conflict(f"{name} has another authorization server now; begin again")
+        return kind
 
     async def _save(self, flow: Flow, kind: Kind, app: App, tokens: TokenSet) -> ConnectorRecord:
         spec, override = kind.spec, self._upstreams.overrides.get(flow.kind)
@@ -344,14 +405,31 @@ class Flows:
             log.info("new credentials could not be checked: %s", error.code, extra={"kind": kind.name})
 
 
-def _failure(reason: str) -> TokenError:
+def _given_app(requested: ConsentRequest) -> App | None:
+    """The app that a request gives for its MCP server."""
+    server = requested.mcp_server
+    if server is None or server.client_id is None:
+        return None
+    return App(server.client_id, SecretStr(server.client_secret or ""), is_own=True)
+
+
+def _failure(reason: str, code: str = "server_error") -> TokenError:
     """A consent that has not failed at the application."""
     return TokenError(
-        code="server_error",
+        code=code,
         description=printable(reason),
         kind=TokenErrorKind.TRANSIENT,
         error=UpstreamInvalidResponse,
     )
+
+
+def _ends_grant(flow: Flow, error: GatewayError) -> bool:
+    """Whether a grant that cannot be stored is revoked.
+
+    Applications may revoke all tokens of a person with it. So a connector that is authorized again keeps its old
+    credentials, unless it was deleted.
+    """
+    return flow.reauthorizes is None or isinstance(error, NotFound)
 
 
 def result_url(redirect_url: str, state: str | None, members: Mapping[str, str]) -> str:

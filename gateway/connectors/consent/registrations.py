@@ -10,25 +10,26 @@ from pydantic import SecretStr
 
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Binding, Sealed, Vault
+from gateway.kinds.authentication import ClientAuthentication
 from gateway.upstream.oauth_tokens.model import App
 from gateway.upstream.oauth_tokens.registration import Registration
 
 #: a secret is not used in new consents so long before it expires
 _REST = timedelta(days=1)
 _GET = f"""
-    SELECT client_id, redirect_uri, scopes, authentication, key_id, wrapped_key, sealed,
+    SELECT client_id, redirect_uri, token_url, scopes, authentication, key_id, wrapped_key, sealed,
            COALESCE(expires_at < now() + interval '{_REST.days} days', false) AS is_expiring
     FROM oauth_registrations WHERE organization_id = $1 AND issuer = $2
 """
 # Of two consents that register at once, the second uses the app of the first.
 _PUT = """
     INSERT INTO oauth_registrations (organization_id, issuer, client_id, redirect_uri, authentication, key_id,
-                                     wrapped_key, sealed, expires_at, scopes)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11)
+                                     wrapped_key, sealed, expires_at, scopes, token_url)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $11, $12)
     ON CONFLICT (organization_id, issuer) DO UPDATE
     SET client_id = EXCLUDED.client_id, redirect_uri = EXCLUDED.redirect_uri, key_id = EXCLUDED.key_id,
         authentication = EXCLUDED.authentication, wrapped_key = EXCLUDED.wrapped_key, sealed = EXCLUDED.sealed,
-        expires_at = EXCLUDED.expires_at, scopes = EXCLUDED.scopes, created_at = now()
+        expires_at = EXCLUDED.expires_at, scopes = EXCLUDED.scopes, token_url = EXCLUDED.token_url, created_at = now()
     WHERE oauth_registrations.client_id = $10
 """
 _DELETE = """
@@ -42,18 +43,30 @@ def binding(organization_id: UUID, issuer: str) -> Binding:
     return Binding(organization_id, f"oauth_registrations:{issuer}", "client_secret")
 
 
+def registered_app(client_id: str, client_secret: str, authentication: ClientAuthentication) -> App:
+    """An app that the gateway has registered."""
+    return App(client_id, SecretStr(client_secret), is_own=True, is_registered=True, authentication=authentication)
+
+
 @dataclass(frozen=True, slots=True)
 class RegisteredApp:
     """An app, and what decides whether another consent can use it."""
 
     app: App
     redirect_uri: str
+    #: where its secret may be sent; None for an app from before this was stored
+    token_url: str | None
     scopes: frozenset[str]
     is_expiring: bool
 
-    def is_usable(self, redirect_uri: str, scopes: Sequence[str]) -> bool:
-        """Whether a consent with this redirect URI and these scopes can use it."""
-        return self.redirect_uri == redirect_uri and self.scopes.issuperset(scopes) and not self.is_expiring
+    def is_usable(self, redirect_uri: str, token_url: str, scopes: Sequence[str]) -> bool:
+        """Whether a consent with this redirect URI, this token URL and these scopes can use it."""
+        is_same = (self.redirect_uri, self.token_url) == (redirect_uri, token_url)
+        return is_same and self.scopes.issuperset(scopes) and not self.is_expiring
+
+    def may_renew_at(self, token_url: str) -> bool:
+        """Whether tokens may be renewed with it at this URL."""
+        return self.token_url in (None, token_url)
 
 
 class RegistrationStore:
@@ -71,14 +84,8 @@ class RegistrationStore:
             return None
         sealed = Sealed(row["key_id"], row["wrapped_key"], row["sealed"])
         secret = self._vault.open(sealed, binding(organization_id, issuer))["client_secret"]
-        app = App(
-            row["client_id"],
-            SecretStr(secret),
-            is_own=True,
-            is_registered=True,
-            authentication=row["authentication"],
-        )
-        return RegisteredApp(app, row["redirect_uri"], frozenset(row["scopes"]), row["is_expiring"])
+        app = registered_app(row["client_id"], secret, row["authentication"])
+        return RegisteredApp(app, row["redirect_uri"], row["token_url"], frozenset(row["scopes"]), row["is_expiring"])
 
     async def put(
         self,
@@ -87,6 +94,7 @@ class RegistrationStore:
         made: Registration,
         *,
         redirect_uri: str,
+        token_url: str,
         scopes: Sequence[str],
         replaced: str | None,
     ) -> None:
@@ -106,6 +114,7 @@ class RegistrationStore:
                 made.expires_at,
                 replaced,
                 list(scopes),
+                token_url,
             )
 
     async def forget(self, organization_id: UUID, issuer: str, client_id: str | None = None) -> None:

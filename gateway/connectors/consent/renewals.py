@@ -12,6 +12,7 @@ an invalid refresh token can name a lost response as the cause.
 import asyncio
 import contextlib
 import logging
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Self
@@ -20,9 +21,9 @@ from uuid import UUID
 from gateway.connectors.consent.apps import RegisteredApps
 from gateway.connectors.consent.leases import HEARTBEAT, LeaseStore, RenewalLease
 from gateway.connectors.consent.token_persistence import TokenPersistence
-from gateway.connectors.model import ConnectorRecord, Secret
+from gateway.connectors.model import ConnectorRecord, Secret, references_in
 from gateway.connectors.store import ConnectorStore
-from gateway.errors import ReauthorizationRequired, Unavailable, UpstreamTimeout
+from gateway.errors import GatewayError, ReauthorizationRequired, Unavailable, UpstreamTimeout
 from gateway.foundation.aio.retries import retry_until_available
 from gateway.foundation.telemetry.metrics import REFRESHES
 from gateway.kinds.authentication import AuthMethod
@@ -105,10 +106,17 @@ class Renewals:
             require_refresh_token(stale.values)
         spec = self._catalog.served(record.kind).spec
         app = await self._apps.of(record.organization_id, spec, self._method(record), stale.values)
+        self._connectors.require_newest_key()
         claimed = await self._claim(record, stale.version)
         if isinstance(claimed, Secret):
             return claimed
         result = await self._request(record, app, stale, claimed)
+        if isinstance(result, TokenError) and result.kind is not TokenErrorKind.TRANSIENT:
+            current = await self._read_again(record, stale, claimed)
+            if current is not None:
+                stale = current
+                app = await self._apps.of(record.organization_id, spec, self._method(record), stale.values)
+                result = await self._request(record, app, stale, claimed)
         REFRESHES.add(record.kind, "renewed" if isinstance(result, TokenSet) else result.kind.value)
         match result:
             case TokenSet():
@@ -155,6 +163,20 @@ class Renewals:
             renewing.cancel()
         return renewing.result()
 
+    async def _read_again(self, record: ConnectorRecord, refused: Secret, lease: RenewalLease) -> Secret | None:
+        """The refused credentials with current values of their references; None if none of these has changed."""
+        references = references_in(refused.values)
+        if not references:
+            return None
+        self._connectors.forget_values(record.organization_id, references.values())
+        try:
+            current = await self._connectors.secret(record.organization_id, record.id)
+        except GatewayError:
+            await self._leases.release(lease, is_lost=False)
+            raise
+        is_same = current.version != refused.version or current.values == refused.values
+        return None if is_same else current
+
     async def _save(
         self, record: ConnectorRecord, app: App, stale: Secret, lease: RenewalLease, tokens: TokenSet
     ) -> Secret:
@@ -164,10 +186,11 @@ class Renewals:
         credentials = credentials_of(self._method(record), app, tokens, stale.values)
         save = partial(self._persistence.save, lease, credentials, environment, tokens.expires_at)
         try:
-            return await retry_until_available(save, timeout=_SAVE_TIMEOUT)
+            saved = await retry_until_available(save, timeout=_SAVE_TIMEOUT)
         except Unavailable:
             log.error("new tokens were lost: PostgreSQL is unavailable", extra={"connector_id": str(record.id)})
             raise
+        return _with_values(saved, stale)
 
     async def _mark_needs_reauth(self, lease: RenewalLease, error: TokenError, method: AuthMethod) -> Secret:
         """Mark the connector `needs_reauth`, unless newer credentials were stored meanwhile: then return those."""
@@ -176,6 +199,12 @@ class Renewals:
         if replaced is None:
             raise ReauthorizationRequired(reason)
         return replaced
+
+
+def _with_values(saved: Secret, used: Secret) -> Secret:
+    """Stored credentials with the values of references that the renewal has used; only the references are stored."""
+    common = references_in(saved.values).items() & references_in(used.values).items()
+    return replace(saved, values={**saved.values, **{name: used.values[name] for name, _ in common}})
 
 
 def _reason(lease: RenewalLease, error: TokenError, method: AuthMethod) -> str:

@@ -22,6 +22,7 @@ from gateway.connectors.store import ConnectorStore
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Vault
 from gateway.kinds.catalog import Catalog
+from gateway.upstream.oauth_tokens.client_keys import ClientKeys
 from gateway.upstream.upstreams import Upstreams
 
 
@@ -47,12 +48,13 @@ async def open_oauth(
     upstreams: Upstreams,
     imports: Imports,
     platform: Mapping[str, tuple[str, SecretStr]],
+    client_keys: ClientKeys,
     *,
     base_url: str,
     is_embedded: bool,
 ) -> AsyncIterator[OAuth]:
     """Open OAuth for the block. Leaving it waits for running renewals, so leave it before closing what they use."""
-    apps = RegisteredApps(audit, catalog, database, vault, platform)
+    apps = RegisteredApps(audit, catalog, database, vault, platform, client_keys)
     leases = LeaseStore(database)
     persistence = TokenPersistence(database, connectors, leases)
     store = FlowStore(database, vault, connectors)

@@ -36,6 +36,7 @@ _BIND = f"""
     UPDATE oauth_flows SET browser_hash = $2 WHERE {_IS_OPEN}
     RETURNING {_COLUMNS}
 """
+_FIND = f"SELECT {_COLUMNS} FROM oauth_flows WHERE {_IS_OPEN} AND browser_hash = $2"
 # Compare-and-set: of several callbacks with one state, only the first from the bound browser gets the row.
 _USE = f"""
     UPDATE oauth_flows SET used_at = now() WHERE {_IS_OPEN} AND browser_hash = $2
@@ -61,6 +62,9 @@ _REAUTHORIZE = """
 _FAIL = """
     UPDATE oauth_flows SET status = 'failed', error = $3, error_description = $4
     WHERE organization_id = $1 AND id = $2 AND status = 'pending'
+"""
+_CONNECTOR = """
+    SELECT connector_id FROM oauth_flows WHERE organization_id = $1 AND id = $2 AND status = 'completed'
 """
 _IS_COMPLETED = "SELECT status = 'completed' FROM oauth_flows WHERE organization_id = $1 AND id = $2"
 _STATUS = """
@@ -106,6 +110,10 @@ class Flow:
     issuer: str | None = None
     #: the MCP server whose tools the consent accepts, because its kind is not served yet
     server: McpSignIn | None = None
+    #: the app, as credentials name it; another one may have replaced it when the response comes
+    app: Mapping[str, str] = field(default_factory=dict, repr=False)
+    #: whether the request gave the app, which becomes the organization's own with the consent
+    is_app_given: bool = False
 
     @property
     def session(self) -> None:
@@ -144,7 +152,7 @@ class FlowState:
 
 #: members of a flow that are secret, or that nobody may change
 _SEALED = ("verifier", "authorization_url", "state", "issuer")
-_SERVER = "server"
+_SERVER, _APP, _GIVEN_APP = "server", "app", "given_app"
 
 
 def binding(organization_id: UUID, flow_id: UUID) -> Binding:
@@ -165,6 +173,7 @@ class FlowStore:
         secrets = {name: value for name in _SEALED if (value := getattr(flow, name)) is not None}
         if flow.server is not None:
             secrets[_SERVER] = msgspec.json.encode(flow.server).decode()
+        secrets[_GIVEN_APP if flow.is_app_given else _APP] = msgspec.json.encode(flow.app).decode()
         sealed = self._vault.seal(secrets, binding(flow.organization_id, flow.id))
         async with self._database.tenant(flow.organization_id) as connection:
             expires_at: datetime = await connection.fetchval(
@@ -191,6 +200,10 @@ class FlowStore:
         """Bind the consent of a state to a browser; None if the state is unknown, used or expired."""
         return await self._fetch(_BIND, state_hash, browser_hash)
 
+    async def find(self, state_hash: bytes, browser_hash: bytes) -> Flow | None:
+        """The consent of a state that is not used; None if it is unknown, used, expired or another browser's."""
+        return await self._fetch(_FIND, state_hash, browser_hash)
+
     async def use(self, state_hash: bytes, browser_hash: bytes) -> Flow | None:
         """Use a state once and return its consent; None if it is unknown, used, expired or another browser's."""
         return await self._fetch(_USE, state_hash, browser_hash)
@@ -210,6 +223,7 @@ class FlowStore:
         sealed = Sealed(members.pop("key_id"), members.pop("wrapped_key"), members.pop("sealed"))
         secrets = self._vault.open(sealed, binding(members["organization_id"], members["id"]))
         members["environment"] = json.loads(members["environment"])
+        app = secrets.get(_GIVEN_APP) or secrets.get(_APP)
         return Flow(
             **members,
             verifier=secrets.get("verifier"),
@@ -217,24 +231,43 @@ class FlowStore:
             state=secrets.get("state"),
             issuer=secrets.get("issuer"),
             server=msgspec.json.decode(secrets[_SERVER], type=McpSignIn) if _SERVER in secrets else None,
+            app={} if app is None else msgspec.json.decode(app, type=dict[str, str]),
+            is_app_given=_GIVEN_APP in secrets,
         )
 
     async def complete(self, flow: Flow, new: NewConnector) -> ConnectorRecord:
-        """Create the connector and complete the consent in one transaction; raises NotFound if it was abandoned."""
+        """Create the connector and complete the consent in one transaction; raises NotFound if it was abandoned.
+
+        May be repeated if it is not known whether the transaction was committed.
+        """
         organization_id = flow.organization_id
         async with self._database.tenant(organization_id) as connection, connection.transaction():
+            if (completed := await self._completed_within(connection, flow)) is not None:
+                return completed
             record = await self._connectors.create_within(connection, organization_id, new)
             await self._complete_within(connection, flow, record.id)
         return record
+
+    async def _completed_within(self, connection: Connection, flow: Flow) -> ConnectorRecord | None:
+        """The connector of a consent that is completed already: a consent is used once, so nobody else has done it."""
+        connector_id = await connection.fetchval(_CONNECTOR, flow.organization_id, flow.id)
+        if connector_id is None:
+            return None
+        return await self._connectors.get_within(connection, flow.organization_id, connector_id)
 
     async def _complete_within(self, connection: Connection, flow: Flow, connector_id: UUID) -> None:
         if await connection.fetchval(_COMPLETE, flow.organization_id, flow.id, connector_id) is None:
             raise NotFound("another consent, or credentials, have replaced this consent, or it took too long")
 
     async def complete_again(self, flow: Flow, connector_id: UUID, new: NewConnector) -> ConnectorRecord:
-        """Store new credentials of a connector; raises NotFound if it was deleted, or the consent abandoned."""
+        """Store new credentials of a connector; raises NotFound if it was deleted, or the consent abandoned.
+
+        May be repeated, as `complete`.
+        """
         organization_id, variables = flow.organization_id, json.dumps(dict(new.environment))
         async with self._database.tenant(organization_id) as connection, connection.transaction():
+            if (completed := await self._completed_within(connection, flow)) is not None:
+                return completed
             await self._complete_within(connection, flow, connector_id)
             await self._connectors.lock(connection, organization_id, connector_id)
             updated = await connection.fetchval(_REAUTHORIZE, organization_id, connector_id, new.auth_method, variables)

@@ -123,21 +123,30 @@ class Imports:
         self.require(caller)
         document, report = await self._mapped_server(address)
         name: str = document["connector"]["kind"]
-        served = self._catalog.kinds.get(name)
-        if served is not None:
-            drafted = await asyncio.to_thread(kind_of_documents, document["connector"], document["entities"])
-            changes = await asyncio.to_thread(lambda: list(changes_between(served, drafted)))
-            if not changes:
-                return name
+        if name not in self._catalog.kinds:
+            try:
+                return await self._serve_first(caller, address, document, report)
+            except Conflict:  # another process has served a kind of this name, perhaps of another server
+                await self._following.load()
+                if name not in self._catalog.kinds:
+                    raise
+        served = self._catalog.kinds[name]
+        drafted = await asyncio.to_thread(kind_of_documents, document["connector"], document["entities"])
+        changes = await asyncio.to_thread(lambda: list(changes_between(served, drafted)))
+        if not changes:
+            return name
         draft = await self._store_draft(caller, address.url, document, report)
-        if served is not None:
-            raise Conflict(
-                f"the tools of {name} differ from those that were accepted; review /console/kinds/{name}/"
-                f"{draft.version}, or give another name of the kind: {changes[0]}"
-            )
-        await self.serve(caller, name, draft.version, {}, None)
+        raise Conflict(
+            f"the tools of {name} differ from those that were accepted; review /console/kinds/{name}/"
+            f"{draft.version}, or give another name of the kind: {changes[0]}"
+        )
+
+    async def _serve_first(self, caller: Caller, address: McpAddress, document: Mapping[str, Any], report: str) -> str:
+        """Serve the first version of a kind; raises Conflict if another one is served meanwhile."""
+        draft = await self._store_draft(caller, address.url, document, report)
+        await self.serve(caller, draft.kind, draft.version, {}, None, is_first=True)
         await self._following.load()
-        return name
+        return draft.kind
 
     async def _mapped(self, request: ImportRequest) -> tuple[Mapping[str, Any], str]:
         """The document as a kind, and the report; raises InvalidParams if it is none, or if its name is taken."""
@@ -198,15 +207,25 @@ class Imports:
         return Review(version=found, kind=drafted, changes=changes)
 
     async def serve(
-        self, caller: Caller, kind: str, version: int, effects: Mapping[str, str], server: str | None
+        self,
+        caller: Caller,
+        kind: str,
+        version: int,
+        effects: Mapping[str, str],
+        server: str | None,
+        *,
+        is_first: bool = False,
     ) -> None:
-        """Serve a version with corrections; the linter checks it again. Raises InvalidParams and NotFound."""
+        """Serve a version with corrections; the linter checks it again.
+
+        Raises InvalidParams, NotFound, and Conflict if it should be the first version but another one is served.
+        """
         self.require(caller)
         with self._audit.record("kind.serve", caller, target=f"{kind}/{version}", changed=sorted(effects)):
             found = await self._store.get(kind, version)
             document = corrected(found.document, effects, server)
             await imported(ImportRequest(source=found.source, document=dict(document)))
-            await self._store.serve(kind, version, document)
+            await self._store.serve(kind, version, document, is_first=is_first)
 
     async def delete(self, caller: Caller, kind: str) -> None:
         """Delete a kind; its connectors become unserved. Raises NotFound."""

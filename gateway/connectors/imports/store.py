@@ -11,6 +11,7 @@ from gateway.connectors.imports.model import ImportedKind
 from gateway.errors import Conflict, NotFound
 from gateway.foundation.db.notifications import NOTIFY
 from gateway.foundation.db.pool import Database
+from gateway.foundation.db.rows import decoded
 
 #: the topic of a change of the served kinds; the subject is the kind
 TOPIC = "imported-kind"
@@ -34,6 +35,9 @@ _INSERT = """
 _CORRECT = """
     UPDATE imported_kinds SET document = $3, served_at = now() WHERE kind = $1 AND version = $2 RETURNING version
 """
+# Until the transaction ends, no other process numbers or serves versions of the kind.
+_LOCK = "SELECT pg_advisory_xact_lock(hashtext('imported_kinds'), hashtext($1))"
+_IS_SERVED = "SELECT EXISTS (SELECT FROM imported_kinds WHERE kind = $1 AND served_at IS NOT NULL)"
 _DELETE = "DELETE FROM imported_kinds WHERE kind = $1 RETURNING version"
 
 
@@ -46,12 +50,14 @@ class ImportedKindStore:
     async def served(self) -> Sequence[ImportedKind]:
         """The version of each kind that was served last."""
         async with self._database.system() as connection:
-            return [_kind(row) for row in await connection.fetch(_SERVED)]
+            rows = await connection.fetch(_SERVED)
+        return (await decoded(rows, _kind, "an imported kind", key="kind")).values
 
     async def all(self) -> Sequence[ImportedKind]:
         """All versions without their documents, the newest of each kind first."""
         async with self._database.system() as connection:
-            return [_kind(row) for row in await connection.fetch(_ALL)]
+            rows = await connection.fetch(_ALL)
+        return (await decoded(rows, _kind, "an imported kind", key="kind")).values
 
     async def get(self, kind: str, version: int) -> ImportedKind:
         """One version; raises NotFound."""
@@ -64,21 +70,23 @@ class ImportedKindStore:
     async def add(
         self, document: Mapping[str, Any], source: str, report: str, *, organization_id: UUID, client_id: UUID
     ) -> int:
-        """Store a draft; returns its version. Raises Conflict if another one was stored at the same time."""
+        """Store a draft; returns its version."""
         kind, encoded = document["connector"]["kind"], msgspec.json.encode(document).decode()
-        try:
-            async with self._database.system() as connection:
-                version: int = await connection.fetchval(
-                    _INSERT, kind, source, encoded, report, organization_id, client_id
-                )
-        except asyncpg.UniqueViolationError:
-            raise Conflict(f"{kind} is being imported by somebody else; try again") from None
+        async with self._database.system() as connection, connection.transaction():
+            await connection.execute(_LOCK, kind)
+            version: int = await connection.fetchval(_INSERT, kind, source, encoded, report, organization_id, client_id)
         return version
 
-    async def serve(self, kind: str, version: int, document: Mapping[str, Any]) -> None:
-        """Serve a version with a corrected document, and tell every process; raises NotFound."""
+    async def serve(self, kind: str, version: int, document: Mapping[str, Any], *, is_first: bool = False) -> None:
+        """Serve a version with a corrected document, and tell every process.
+
+        Raises NotFound, and Conflict if it should be the first version but another one is served meanwhile.
+        """
         encoded = msgspec.json.encode(document).decode()
         async with self._database.system() as connection, connection.transaction():
+            await connection.execute(_LOCK, kind)
+            if is_first and await connection.fetchval(_IS_SERVED, kind):
+                raise Conflict(f"{kind} was accepted by somebody else meanwhile; try again")
             if await connection.fetchval(_CORRECT, kind, version, encoded) is None:
                 raise NotFound("there is no such version of an imported kind")
             await connection.execute(NOTIFY, f"{TOPIC}:{kind}")

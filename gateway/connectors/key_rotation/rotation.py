@@ -7,6 +7,7 @@ from typing import Any
 
 from gateway.errors import InternalError
 from gateway.foundation.db.pool import Connection, Database
+from gateway.foundation.db.rows import readable
 from gateway.foundation.vault.vault import Binding, Sealed, Vault
 
 #: rows after which progress is reported
@@ -41,6 +42,15 @@ class SealedTable:
         return self.binding(row["organization_id"], row["owner"], *context)
 
 
+async def census(database: Database, tables: Sequence[SealedTable]) -> Counter[str]:
+    """Key id → the number of rows that it wraps; needs no key."""
+    counts: Counter[str] = Counter()
+    async with database.system() as connection:
+        for table in tables:
+            counts.update({row["key_id"]: row["rows"] for row in await connection.fetch(table.sql(_CENSUS))})
+    return counts
+
+
 @dataclass(slots=True)
 class Rotation:
     """One pass over all sealed values, which may be interrupted and repeated."""
@@ -50,14 +60,6 @@ class Rotation:
     tables: Sequence[SealedTable]
     #: rows that cannot be decrypted, as `table owner: reason`; they stay unchanged
     failures: list[str] = field(default_factory=list)
-
-    async def census(self) -> Counter[str]:
-        """Key id → the number of rows that it wraps."""
-        counts: Counter[str] = Counter()
-        async with self.database.system() as connection:
-            for table in self.tables:
-                counts.update({row["key_id"]: row["rows"] for row in await connection.fetch(table.sql(_CENSUS))})
-        return counts
 
     async def run(self) -> AsyncIterator[int]:
         """Wrap the data keys of older keys; yields the number of rows since the last report."""
@@ -81,9 +83,11 @@ class Rotation:
         return len(rows)
 
     def _rewrapped(self, table: SealedTable, row: Any) -> Sealed | None:
-        wrapped = Sealed(row["key_id"], row["wrapped_key"], b"")
-        try:
-            return self.vault.rewrapped(wrapped, table.binding_of(row))
-        except InternalError as error:
-            self.failures.append(f"{table.name} {row['owner']}: {error.detail}")
+        def rewrapped(row: Any) -> Sealed:
+            return self.vault.rewrapped(Sealed(row["key_id"], row["wrapped_key"], b""), table.binding_of(row))
+
+        found = readable(row, rewrapped, "a sealed value", key="owner")
+        if isinstance(found, InternalError):
+            self.failures.append(f"{table.name} {row['owner']}: {found.detail}")
             return None
+        return found

@@ -20,11 +20,12 @@ from gateway.connectors.store import ConnectorStore
 from gateway.contract.connectors import (
     MAX_LINK_SECONDS,
     ConnectLinkView,
+    ConnectorSettings,
     ConnectSession,
     ConnectSessionView,
     SessionStatus,
 )
-from gateway.contract.oauth import ConsentRequest, FlowStatus
+from gateway.contract.oauth import CONSOLE_CONNECTED_PATH, ConsentRequest, FlowStatus
 from gateway.errors import Conflict, FieldError, InsufficientScope, InvalidParams, NotFound
 from gateway.foundation.db.pool import Connection, Database
 from gateway.kinds.catalog import Catalog
@@ -69,9 +70,10 @@ class ConnectLinks:
         redirect_url: str | None = None,
         seconds: int = MAX_LINK_SECONDS,
         owner: str | None = None,
+        name: str | None = None,
     ) -> ConnectLinkView:
         """Create a link for the workspace, or for one connector of it. A new connector belongs to `owner`: `me` or a
-        person's id; None for a shared one.
+        person's id; None for a shared one. Its name is the application's unless given.
 
         Raises InsufficientScope, InvalidParams, NotFound, and ConnectorNotReady if the connector's kind is not served.
         """
@@ -85,6 +87,7 @@ class ConnectLinks:
                 redirect_url=redirect_url,
                 seconds=seconds,
                 owner_id=await self._access.owner_named(caller, owner),
+                name=name,
             )
             entry.target = link.id
         return link
@@ -99,6 +102,7 @@ class ConnectLinks:
         redirect_url: str | None,
         seconds: int,
         owner_id: UUID | None,
+        name: str | None,
     ) -> ConnectLinkView:
         caller.require_own_workspace(workspace_name)
         if connector_id is None:
@@ -107,7 +111,7 @@ class ConnectLinks:
             named = connector_types or self._catalog.kinds
             kinds = tuple(dict.fromkeys(self._catalog.kind(each).name for each in named))
         faults: list[FieldError] = []
-        if redirect_url is not None:
+        if redirect_url is not None and redirect_url != self._base_url + CONSOLE_CONNECTED_PATH:
             allowed = caller.client.redirect_urls
             fault = redirect_error(redirect_url, allowed, is_embedded=self._is_embedded)
             faults += [fault] if fault else []
@@ -134,6 +138,7 @@ class ConnectLinks:
             seconds=seconds,
             owner_id=owner_id,
             within=None if caller.session is None else caller.session.id,
+            connector_name=name,
         )
         return ConnectLinkView(str(session_id), f"{self._base_url}/connect/{token}", expires_at)
 
@@ -179,6 +184,7 @@ class ConnectLinks:
             workspace_name=session.workspace_name,
             connector_type=kind,
             redirect_url=self._base_url + CONNECT_RETURN_PATH,
+            name=session.connector_name,
             environment=environment,
             connector_id=session.reauthorizes,
             state=token,
@@ -228,7 +234,8 @@ class ConnectLinks:
     async def _create(self, session: ConnectSession, verified: VerifiedCredentials) -> ConnectorRecord:
         organization_id = session.organization_id
         workspace_id = await self._identity.workspace_named(organization_id, session.workspace_name)
-        new = verified.new_connector(workspace_id, {}, session.owner_id)
+        settings = ConnectorSettings(name=session.connector_name)
+        new = verified.new_connector(workspace_id, settings, session.owner_id)
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             record = await self._connectors.create_within(connection, organization_id, new)
             await self._use_up(connection, session, record.id)

@@ -10,15 +10,15 @@ from gateway.foundation.db.pool import Connection, Database
 
 _INSERT = """
     INSERT INTO connect_sessions (id, organization_id, client_id, workspace_name, kinds, redirect_url, reauthorizes,
-                                  token_hash, expires_at, owner_id, session_id)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9), $10, $11)
+                                  token_hash, expires_at, owner_id, session_id, connector_name)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, now() + make_interval(secs => $9), $10, $11, $12)
     RETURNING expires_at
 """
 _COLUMNS = """
     id, organization_id, client_id, workspace_name, kinds, redirect_url, reauthorizes, flow_id, expires_at,
     CASE WHEN completed_at IS NOT NULL THEN 'completed' WHEN expires_at <= now() THEN 'expired' ELSE 'pending' END
         AS status,
-    connector_id, owner_id, session_id
+    connector_id, owner_id, session_id, connector_name
 """
 _BY_TOKEN = f"SELECT {_COLUMNS} FROM connect_sessions WHERE token_hash = $1"
 _BY_ID = f"SELECT {_COLUMNS} FROM connect_sessions WHERE organization_id = $1 AND id = $2"
@@ -49,6 +49,7 @@ class ConnectSessionStore:
         seconds: int,
         owner_id: UUID | None,
         within: UUID | None,
+        connector_name: str | None,
     ) -> datetime:
         """Store a session, which was created `within` a session for a person or not; returns when it expires."""
         async with self._database.tenant(organization_id) as connection:
@@ -65,6 +66,7 @@ class ConnectSessionStore:
                 seconds,
                 owner_id,
                 within,
+                connector_name,
             )
         return expires_at
 

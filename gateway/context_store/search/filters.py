@@ -88,18 +88,18 @@ class Query:
     cursor: str | None
 
     @property
-    def paths(self) -> Iterator[tuple[str, ...]]:
-        """The paths by which the search filters and sorts."""
-        yield from (sort.field.path for sort in self.sort)
-        yield from _paths_of(self.filter)
+    def used(self) -> Iterator[Field]:
+        """The fields by which the search filters and sorts."""
+        yield from (sort.field for sort in self.sort)
+        yield from _fields_of(self.filter)
 
 
-def _paths_of(filter_: Filter) -> Iterator[tuple[str, ...]]:
+def _fields_of(filter_: Filter) -> Iterator[Field]:
     match filter_:
         case Condition():
-            yield filter_.field.path
+            yield filter_.field
         case Not():
-            yield from _paths_of(filter_.part)
+            yield from _fields_of(filter_.part)
         case All() | AnyOf():
             for part in filter_.parts:
-                yield from _paths_of(part)
+                yield from _fields_of(part)

@@ -100,7 +100,7 @@ class SynchronizationRun:
     async def _drop_unknown(self, resolved: ResolvedConnector, names: Collection[str]) -> None:
         """Mark entities that the kind no longer has as failed; they are not due again."""
         for name in names:
-            async with self._database.tenant(self._job.organization_id) as connection:
+            async with self._database.all_copies(self._job.organization_id) as connection:
                 entity = await entities.find(connection, resolved.record.id, name)
                 if entity is not None:
                     gone = UnknownEntity(f"{resolved.record.kind} no longer has copies of {name}")
@@ -132,7 +132,7 @@ class SynchronizationRun:
 
     async def _claim(self, resolved: ResolvedConnector, name: str) -> StoredEntity | None:
         """The entity, assigned to this job until the job ends; raises Unavailable while another job has it."""
-        async with self._database.tenant(self._job.organization_id) as connection:
+        async with self._database.all_copies(self._job.organization_id) as connection:
             entity = await entities.find(connection, resolved.record.id, name)
             if entity is not None and not await schedule.claim(connection, entity, self._job.id):
                 raise Unavailable(f"{name} is being synchronized by another job", retry_after=_RETRY_AFTER)
@@ -144,13 +144,13 @@ class SynchronizationRun:
         search, parent = connector.kind.entity(source.entity).search, None
         assert search is not None
         if self._job.params.get("full") and source.entity not in self._restarted:
-            async with self._database.tenant(self._job.organization_id) as connection:
+            async with self._database.all_copies(self._job.organization_id) as connection:
                 await entities.restart(connection, entity)
             entity = replace(entity, cursor=None, sweep_cursor=None)
             self._restarted.append(source.entity)
             await self._checkpoint()
         if source.sync.parent is not None:
-            async with self._database.tenant(self._job.organization_id) as connection:
+            async with self._database.all_copies(self._job.organization_id) as connection:
                 parent = await entities.find(connection, entity.connector_id, source.sync.parent.entity)
             if parent is None or parent.last_synced_at is None:
                 first = source.sync.parent.entity
@@ -177,7 +177,7 @@ class SynchronizationRun:
         """Mark all entities that are not done as failed, because the error affects them too."""
         for name in self._job.params["entities"]:
             if name not in self._done:
-                async with self._database.tenant(self._job.organization_id) as connection:
+                async with self._database.all_copies(self._job.organization_id) as connection:
                     entity = await entities.find(connection, resolved.record.id, name)
                 if entity is not None:
                     await self._fail(entity, error, interval)
@@ -188,13 +188,13 @@ class SynchronizationRun:
             "an entity was not synchronized",
             extra={"connector_id": str(entity.connector_id), "entity": entity.entity, "code": error.code},
         )
-        async with self._database.tenant(entity.organization_id) as connection:
+        async with self._database.all_copies(entity.organization_id) as connection:
             await entities.fail(connection, entity, error, CLOCK.now() + timedelta(seconds=wait))
             await schedule.release(connection, entity, self._job.id)
         return Report(entity.entity, error=errors.document(error))
 
     async def _release(self, entity: StoredEntity) -> None:
-        async with self._database.tenant(entity.organization_id) as connection:
+        async with self._database.all_copies(entity.organization_id) as connection:
             await schedule.release(connection, entity, self._job.id)
 
 

@@ -61,7 +61,7 @@ class Parents:
         having = (msgspec.json.encode(equal).decode(), present)
         while True:
             arguments = (self.entity.id, last or "", start, *having, _BATCH, self.below.id, is_narrow)
-            async with self.database.tenant(self.entity.organization_id) as connection:
+            async with self.database.all_copies(self.entity.organization_id) as connection:
                 rows = await connection.fetch(NEXT, *arguments, timeout=TIMEOUT)
             for row in rows:
                 yield _parent(row, row["is_childless"] if self.spec.scopes_ids else row["is_changed"])
@@ -71,7 +71,7 @@ class Parents:
 
     async def one(self, id_: str) -> ParentRecord | None:
         """The parent; None if it was deleted."""
-        async with self.database.tenant(self.entity.organization_id) as connection:
+        async with self.database.all_copies(self.entity.organization_id) as connection:
             row = await connection.fetchrow(ONE, self.entity.id, id_, timeout=TIMEOUT)
         return row and _parent(row, is_new=False)
 

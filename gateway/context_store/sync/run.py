@@ -325,4 +325,4 @@ class SyncRun:
         return f"{self.parent.entity} are incomplete: {self.parent.incomplete}"
 
     def _connection(self) -> AbstractAsyncContextManager[Connection]:
-        return self.database.tenant(self.entity.organization_id)
+        return self.database.all_copies(self.entity.organization_id)

@@ -20,7 +20,7 @@ from gateway.context_store.sync.schedule import Intervals
 from gateway.context_store.sync.single import RecordsRun
 from gateway.contract.connectors import ConnectorStatus, CopyStatus, FreshnessView
 from gateway.contract.problems import JobErrorView
-from gateway.errors import GatewayError, InvalidParams, NotFound
+from gateway.errors import GatewayError, InternalError, InvalidParams, NotFound
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.pool import Database
 from gateway.jobs.model import NewJob, StoredJob
@@ -71,7 +71,7 @@ class Synchronization:
 
     async def _begun(self, record: ConnectorRecord, names: Sequence[str], client_id: UUID | None) -> StoredJob:
         kind, job_id = self.catalog.served(record.kind), uuid4()
-        async with self.database.tenant(record.organization_id) as connection, connection.transaction():
+        async with self.database.all_copies(record.organization_id) as connection, connection.transaction():
             for entity in await schedule.register_all(connection, record.id, record.organization_id, kind, names):
                 await schedule.claim(connection, entity, job_id)
         return await self._accept(record, job_id, names, client_id=client_id, is_background=True)
@@ -97,7 +97,7 @@ class Synchronization:
         waiting = await self._waiting(record, {"entities": requested, "full": is_full})
         if waiting is not None:
             return waiting
-        async with self.database.tenant(record.organization_id) as connection, connection.transaction():
+        async with self.database.all_copies(record.organization_id) as connection, connection.transaction():
             await schedule.register_all(connection, record.id, record.organization_id, kind, requested)
         return await self._accept(
             record, uuid4(), requested, is_full=is_full, client_id=caller.client_id, is_background=False
@@ -117,7 +117,7 @@ class Synchronization:
         for due_run in due_runs:
             try:
                 record = await self.connectors.get(due_run.organization_id, due_run.connector_id)
-            except NotFound:
+            except (NotFound, InternalError):  # of a row that cannot be read, which does not hold up the others
                 continue
             await self._accept(record, due_run.job_id, due_run.entities, is_background=True)
         return len(due_runs)
@@ -128,7 +128,10 @@ class Synchronization:
             return
         try:
             record = await self.connectors.get(organization_id, connector_id)
-        except NotFound:
+        except (
+            NotFound,
+            InternalError,
+        ):  # of a row that cannot be read: the changes of the others are taken all the same
             return
         if record.status is ConnectorStatus.ACTIVE and record.kind in self.catalog.kinds:
             await self._accept(record, uuid4(), list(ids), ids=ids, is_background=True)
@@ -144,15 +147,15 @@ class Synchronization:
             lacking = await schedule.unregistered(connection, expected, _MAX) if expected else []
         for connector_id, organization_id, kind_name in lacking:
             kind = self.catalog.kind(kind_name)
-            async with self.database.tenant(organization_id) as connection, connection.transaction():
+            async with self.database.all_copies(organization_id) as connection, connection.transaction():
                 await schedule.register_all(connection, connector_id, organization_id, kind, sources.synchronized(kind))
         return len(lacking)
 
-    async def freshness(self, organization_id: UUID, connector_id: UUID, kind: str) -> dict[str, FreshnessView]:
+    async def freshness(self, caller: Caller, connector_id: UUID, kind: str) -> dict[str, FreshnessView]:
         """The records and the freshness of each entity; an entity that was never registered is pending.
 
         Of a kind that is not served, the entities that were registered."""
-        async with self.database.tenant(organization_id) as connection:
+        async with self.database.tenant(caller.organization_id, caller.person_id) as connection:
             registered = {entity.entity: entity for entity in await freshness(connection, connector_id)}
         served = self.catalog.kinds.get(kind)
         names = list(registered) if served is None else sources.synchronized(served)

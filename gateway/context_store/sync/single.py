@@ -1,5 +1,6 @@
 """Single records: read by the ids in notices, and stored as if a list had returned them."""
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from datetime import datetime
@@ -26,12 +27,15 @@ from gateway.upstream.responses import OperationResult
 
 log = logging.getLogger(__name__)
 
+#: records of an entity that are read at the same time, and stored in one transaction
+_AT_ONCE = 8
+
 
 async def store_documents(
     database: Database, entity: StoredEntity, documents: Documents, requested_at: datetime
 ) -> tuple[Written, int]:
     """Store the response to a request of that time; returns what was written and the number of deleted records."""
-    async with database.tenant(entity.organization_id) as connection:
+    async with database.all_copies(entity.organization_id) as connection:
         written = await records.upsert(connection, entity, documents.live, observed_at=requested_at)
         deleted = 0
         if documents.gone:
@@ -70,31 +74,39 @@ class RecordsRun:
 
     async def _one(self, resolved: ResolvedConnector, name: str, ids: Sequence[str]) -> Report:
         report, kind = Report(name), resolved.connector.kind
-        async with self._database.tenant(self._job.organization_id) as connection:
+        async with self._database.all_copies(self._job.organization_id) as connection:
             entity = await find(connection, resolved.record.id, name)
         if entity is None:
             return report
         read, connector = record_read(kind, name), resolved.connector.in_background()
         try:
             if read is not None:
-                for id_ in ids:
-                    await self._read(connector, read, entity, id_, report)
+                for begin in range(0, len(ids), _AT_ONCE):
+                    await self._read(connector, read, entity, ids[begin : begin + _AT_ONCE], report)
                 return report
         except PASSING:
             raise
         except GatewayError as error:
             log.info("the record of a notice cannot be read: %s", error.detail, extra={"entity": name})
-        async with self._database.tenant(entity.organization_id) as connection:
+        async with self._database.all_copies(entity.organization_id) as connection:
             await schedule.run_soon(connection, entity)
         return report
 
     async def _read(
-        self, connector: UpstreamConnector, read: RecordRead, entity: StoredEntity, id_: str, report: Report
+        self, connector: UpstreamConnector, read: RecordRead, entity: StoredEntity, ids: Sequence[str], report: Report
     ) -> None:
+        """Read records at the same time, and store what came; raises the error of one that cannot be read."""
         requested_at = CLOCK.now()
-        documents = await read.read(connector, id_)
+        answers = await asyncio.gather(*(read.read(connector, id_) for id_ in ids), return_exceptions=True)
+        found = [each for each in answers if isinstance(each, Documents)]
+        documents = Documents(
+            live=[record for each in found for record in each.live], gone=[id_ for each in found for id_ in each.gone]
+        )
         written, deleted = await store_documents(self._database, entity, documents, requested_at)
-        report.read += 1
+        report.read += len(found)
         report.added += written.added
         report.changed += written.changed
         report.deleted += deleted
+        for each in answers:
+            if isinstance(each, BaseException):
+                raise each

@@ -87,7 +87,7 @@ class WriteThrough:
                 continue
             entity = None
             try:
-                async with self._database.tenant(organization_id) as connection:
+                async with self._database.all_copies(organization_id) as connection:
                     entity = await find(connection, connector_id, update.entity)
                 if entity is not None:
                     async with asyncio.timeout(_TIMEOUT):
@@ -131,7 +131,7 @@ class WriteThrough:
         if entity is None:
             return
         try:
-            async with self._database.tenant(entity.organization_id) as connection:
+            async with self._database.all_copies(entity.organization_id) as connection:
                 await schedule.run_soon(connection, entity)
         except GatewayError:
             log.warning("a copy is updated by its next scheduled synchronization", extra={"entity": entity.entity})

@@ -1,56 +1,107 @@
-"""What a process caches of each organization, or of each client, until PostgreSQL notifies it of a change."""
+"""What a process caches of organizations, clients, tokens and connectors until PostgreSQL notifies it of a change."""
 
-import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection, Hashable
 from typing import Generic, TypeVar
 from uuid import UUID
 
+from gateway.foundation.aio.clock import steady
 from gateway.foundation.aio.single_flight import SingleFlight
 
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-#: seconds for which a value is cached, in case a notification was lost
-_TRUST = 30.0
-#: maximum ids with a cached value
-_MAX_CACHED = 10_000
+#: seconds after which a value is read again although no change was notified
+LONGEST = 600.0
 
 
-class NotifiedCache(Generic[V]):
-    """Caches one value for each id of an organization or client; concurrent callers share a look-up."""
+def _itself(key: K, _value: V) -> Collection[Hashable]:
+    return (key,)
 
-    def __init__(self, read: Callable[[UUID], Awaitable[V]]) -> None:
+
+def _longest(_value: object) -> float:
+    return LONGEST
+
+
+class NotifiedCache(Generic[K, V]):
+    """Caches one value for each key; concurrent callers share a look-up.
+
+    A value is used while `is_current`: until the process is notified of a change of one of the value's subjects, which
+    by default is its key. While the process may miss notifications, a value is used for `unnotified` seconds.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[K], Awaitable[V]],
+        is_current: Callable[[], bool],
+        *,
+        unnotified: float = 30.0,
+        max_cached: int = 10_000,
+        subjects: Callable[[K, V], Collection[Hashable]] = _itself,
+        seconds: Callable[[V], float] = _longest,
+    ) -> None:
         self._read = read
-        #: id → when its value expires, and the value; least recently read first
-        self._cached: OrderedDict[UUID, tuple[float, V]] = OrderedDict()
+        self._is_current = is_current
+        self._unnotified = unnotified
+        self._max_cached = max_cached
+        self._subjects = subjects
+        #: for how long a value may be used at most
+        self._seconds = seconds
+        #: key → until when its value is used without notifications, and with them; least recently used first
+        self._cached: OrderedDict[K, tuple[float, float, V]] = OrderedDict()
+        self._keys: dict[Hashable, set[K]] = {}
         self._reading = SingleFlight(self._look_up)
 
-    async def get(self, id_: UUID) -> V:
-        """The value; raises what `read` raises."""
-        found = self._cached.get(id_)
-        if found is not None and found[0] > time.monotonic():
-            return found[1]
-        return await self._reading(id_)
+    async def get(self, key: K) -> V:
+        """The value; raises what `read` raises, which is not cached."""
+        found = self._cached.get(key)
+        if found is not None:
+            now = steady()
+            if now < found[0] or (now < found[1] and self._is_current()):
+                self._cached.move_to_end(key)
+                return found[2]
+        return await self._reading(key)
 
-    async def _look_up(self, id_: UUID) -> V:
-        now, generation = time.monotonic(), self._reading.generation
-        value = await self._read(id_)
-        if generation == self._reading.generation:
-            self._cached[id_] = now + _TRUST, value
-            self._cached.move_to_end(id_)
-            if len(self._cached) > _MAX_CACHED:
-                self._cached.popitem(last=False)
+    def peek(self, key: K) -> V | None:
+        """The cached value, which may be old; None if there is none."""
+        found = self._cached.get(key)
+        return None if found is None else found[2]
+
+    async def _look_up(self, key: K) -> V:
+        self._drop(key)
+        now, generation = steady(), self._reading.generation
+        value = await self._read(key)
+        if generation == self._reading.generation:  # else the value may be older than a notification
+            until = now + self._seconds(value)
+            self._drop(key)
+            self._cached[key] = min(now + self._unnotified, until), until, value
+            for subject in self._subjects(key, value):
+                self._keys.setdefault(subject, set()).add(key)
+            if len(self._cached) > self._max_cached:
+                self._drop(next(iter(self._cached)))
         return value
 
-    def on_notify(self, id_: str) -> None:
-        """Forget the value of an id, which was changed, or all for `*`."""
-        if id_ == "*":
+    def _drop(self, key: K) -> None:
+        found = self._cached.pop(key, None)
+        if found is None:
+            return
+        for subject in self._subjects(key, found[2]):
+            keys = self._keys.get(subject, set())
+            keys.discard(key)
+            if not keys:
+                self._keys.pop(subject, None)
+
+    def on_notify(self, subject: str) -> None:
+        """Forget the values with an id as a subject, because it was changed, or all for `*`."""
+        if subject == "*":
             self.invalidate_all()
-        else:
-            self._reading.forget()
-            self._cached.pop(UUID(id_), None)
+            return
+        self._reading.forget()
+        for key in list(self._keys.get(UUID(subject), ())):
+            self._drop(key)
 
     def invalidate_all(self) -> None:
         """Forget all values, because notifications may have been missed."""
         self._reading.forget()
         self._cached.clear()
+        self._keys.clear()

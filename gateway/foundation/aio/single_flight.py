@@ -30,6 +30,14 @@ class SingleFlight(Generic[K, V]):
         self.generation += 1
         self._in_progress.clear()
 
+    def forget_one(self, key: K) -> None:
+        """Do not share the look-up of this key that is in progress with later callers."""
+        self._in_progress.pop(key, None)
+
+    def is_shared(self, key: K) -> bool:
+        """Whether the look-up that asks is still shared: its data has not been forgotten since it began."""
+        return self._in_progress.get(key) is asyncio.current_task()
+
     def _on_done(self, key: K, task: "asyncio.Task[V]") -> None:
         if self._in_progress.get(key) is task:
             del self._in_progress[key]

@@ -9,13 +9,15 @@ from collections.abc import Callable, Hashable, Iterable
 from contextvars import ContextVar
 from time import perf_counter
 from typing import TypeVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 #: seconds that a computation holds the event loop in one turn
-_TURN = 0.01
+_TURN = 0.005
+#: seconds of the first turn, for which a computation does not wait
+_FIRST_TURN = 0.001
 _HOLDER: ContextVar[Hashable] = ContextVar("holder of computations", default=None)
 
 
@@ -62,6 +64,19 @@ class Turns:
         self._is_taken = False
 
 
+class Places:
+    """So many places for each holder; who finds none waits."""
+
+    def __init__(self, places: int) -> None:
+        self._places = places
+        #: kept while a task of the holder has a place or waits for one
+        self._by_holder: WeakValueDictionary[Hashable, asyncio.Semaphore] = WeakValueDictionary()
+
+    def of(self, holder: Hashable) -> asyncio.Semaphore:
+        """The places of the holder: `async with` takes one."""
+        return self._by_holder.setdefault(holder, asyncio.Semaphore(self._places))
+
+
 _COMPUTING: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
 _IN_THREAD: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary()
 
@@ -71,15 +86,15 @@ async def mapped(
 ) -> list[R]:
     """`function` of each item, in order, without holding the event loop for more than a turn.
 
-    The first turn runs at once. Further turns alternate with those of other computations. A large item, which may take
-    longer than a turn, is computed in a thread, one at a time.
+    A short first turn runs at once. Further turns alternate with those of other computations. A large item, which may
+    take longer than a turn, is computed in a thread, one at a time.
     """
     results: list[R] = []
     left = iter(items)
 
-    def turn() -> list[T] | None:
+    def turn(seconds: float = _TURN) -> list[T] | None:
         """Compute items for one turn; the large item that is next, if there is one; None after the last item."""
-        ends_at = perf_counter() + _TURN
+        ends_at = perf_counter() + seconds
         for item in left:
             if is_large(item):
                 return [item]
@@ -88,7 +103,7 @@ async def mapped(
                 return []
         return None
 
-    large = turn()
+    large = turn(_FIRST_TURN)
     while large is not None:
         for item in large:
             results.append(await in_thread(function, item))

@@ -1,6 +1,7 @@
 """Writes rows in batches, in the background, so that the calls that they describe do not wait.
 
-If PostgreSQL is unavailable when the process ends, the last batch goes to a file, which the next process inserts.
+If PostgreSQL is unavailable when the process ends, the last batch goes to a file, which the next process inserts. Rows
+with an id are in a file before, so that a process that is killed leaves them to the others.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import msgspec
@@ -20,11 +21,14 @@ import msgspec
 from gateway.errors import Unavailable
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.db.pool import Database
+from gateway.foundation.db.row_journal import RowJournal, Segment, left_rows
 
 log = logging.getLogger(__name__)
 
 #: seconds between batches
 _INTERVAL = 0.5
+#: seconds between looks for what killed processes have left
+_LOOK_INTERVAL = 5.0
 #: maximum rows buffered while PostgreSQL is unavailable
 _MAX_BUFFERED = 50_000
 
@@ -39,21 +43,33 @@ class Batch:
     added, so that a batch is one buffer and not thousands of objects.
     """
 
-    __slots__ = ("_text", "size")
+    __slots__ = ("_text", "segments", "size")
 
     def __init__(self) -> None:
         self._text = bytearray(b"[")
         self.size = 0
+        #: the files that have rows of the batch, to be deleted when it is stored
+        self.segments: list[Segment] = []
 
     def add(self, row: msgspec.Struct) -> None:
         _ENCODER.encode_into(row, self._text, -1)
         self._text += b","
         self.size += 1
 
+    def last(self, start: int) -> bytes:
+        """The text of the row that begins there."""
+        return bytes(self._text[start:-1])
+
+    @property
+    def end(self) -> int:
+        """Where the next row begins."""
+        return len(self._text)
+
     def extend(self, later: "Batch") -> None:
         """Append the rows of a later batch."""
         self._text += later._text[1:]
         self.size += later.size
+        self.segments += later.segments
 
     def document(self) -> bytes:
         """The JSON array of the rows, of which there is at least one.
@@ -123,15 +139,37 @@ class BatchWriter:
         #: set once a row was added that does not wait for the interval
         self._is_urgent = asyncio.Event()
         self._spool = spool
+        self._journal = None if spool is None else RowJournal(spool.folder)
         #: files of earlier processes that are still to be inserted
         self._spooled = [] if spool is None else spool.files()
 
-    def add(self, row: msgspec.Struct, *, is_urgent: bool = False) -> None:
-        """Add a row to the next batch, written at once if it is urgent. Rows beyond 50,000 are dropped, and logged."""
+    def begin(self, row: msgspec.Struct, id_: UUID, instead_of: UUID | None = None) -> None:
+        """Keep a row that is stored if this process is killed before another one with its id is added.
+
+        It may replace one that was begun under another id.
+        """
+        if self._journal is not None:
+            self._journal.begin(id_, _ENCODER.encode(row), instead_of)
+
+    def drop(self, id_: UUID) -> None:
+        """Forget a row that was begun."""
+        if self._journal is not None:
+            self._journal.drop(id_)
+
+    def add(self, row: msgspec.Struct, *, is_urgent: bool = False, id_: UUID | None = None) -> None:
+        """Add a row to the next batch, written at once if it is urgent. Rows beyond 50,000 are dropped, and logged.
+
+        A row with an id, by which it is stored once, outlives this process.
+        """
         if self._pending.size >= _MAX_BUFFERED:
             log.error("rows are dropped: PostgreSQL has been unavailable for too long", extra={"rows": self._name})
+            if id_ is not None:
+                self.drop(id_)
             return
+        start = self._pending.end
         self._pending.add(row)
+        if self._journal is not None and id_ is not None:
+            self._journal.end(id_, self._pending.last(start))
         if is_urgent:
             self._is_urgent.set()
 
@@ -140,7 +178,11 @@ class BatchWriter:
         """Write batches within the block; leaving it writes the last one."""
         name = f"{self._name} writer"
         try:
-            async with running(every(_INTERVAL, self._write, name=name), every(0, self._write_if_urgent, name=name)):
+            async with running(
+                every(_INTERVAL, self._write, name=name),
+                every(0, self._write_if_urgent, name=name),
+                *(() if self._spool is None else (every(_LOOK_INTERVAL, self._take_over, name=name),)),
+            ):
                 yield self
         finally:
             await asyncio.gather(*self._inserting, return_exceptions=True)
@@ -148,6 +190,8 @@ class BatchWriter:
                 await self._write()
             except Exception as error:
                 self._keep(error)
+            if self._journal is not None:
+                self._journal.close()
 
     def _keep(self, error: Exception) -> None:
         """Save the last batch, because it cannot be written before the process ends."""
@@ -161,6 +205,7 @@ class BatchWriter:
         except OSError:
             log.exception("%d rows are lost: PostgreSQL is unavailable and no file can be written", count, extra=extra)
             return
+        _delete([*self._pending.segments, *([] if self._journal is None else self._journal.cut())])
         log.warning(
             "PostgreSQL is unavailable: %d rows are saved in %s and stored at the next start", count, path, extra=extra
         )
@@ -182,6 +227,18 @@ class BatchWriter:
                 self._spooled.append(path)
                 raise
 
+    async def _take_over(self) -> None:
+        """Insert the rows that killed processes have left."""
+        if self._spool is None:
+            return
+        with left_rows(self._spool.folder) as left:
+            if left is None:
+                return
+            if left.rows:
+                await self._insert(_ENCODER.encode(left.rows))
+                log.info("stored the rows of a killed process", extra={"rows": self._name, "count": len(left.rows)})
+            left.delete()
+
     async def _write_if_urgent(self) -> None:
         await self._is_urgent.wait()
         self._is_urgent.clear()
@@ -193,6 +250,8 @@ class BatchWriter:
         if not batch.size:
             return
         self._pending = Batch()
+        if self._journal is not None:
+            batch.segments += self._journal.cut()
         inserting = asyncio.create_task(self._insert_or_keep(batch))
         self._inserting.add(inserting)
         inserting.add_done_callback(self._inserting.discard)
@@ -206,6 +265,7 @@ class BatchWriter:
             batch.extend(self._pending)
             self._pending = batch
             raise
+        _delete(batch.segments)
 
     async def _insert(self, rows: bytes) -> None:
         """Insert the rows by one statement. If PostgreSQL refuses a value, insert them singly and drop that row."""
@@ -220,3 +280,8 @@ class BatchWriter:
                 return
             for row in each:
                 await self._insert(b"[%b]" % bytes(row))
+
+
+def _delete(segments: Iterable[Segment]) -> None:
+    for segment in segments:
+        segment.delete()

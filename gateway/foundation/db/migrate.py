@@ -15,7 +15,8 @@ from typing import Any
 import asyncpg
 
 from gateway.errors import Unavailable
-from gateway.foundation.db.presence import CANNOT_SERVE
+from gateway.foundation.db.presence import UNUSABLE
+from gateway.foundation.db.servers import DatabaseServers
 
 #: the number of the advisory lock: any number that all gateways agree on
 _LOCK = 0x67617465
@@ -188,6 +189,6 @@ async def _apply(connection: "asyncpg.Connection[asyncpg.Record]", migration: Mi
 
 async def _connect(url: str, **options: Any) -> "asyncpg.Connection[asyncpg.Record]":
     try:
-        return await asyncpg.connect(url, timeout=10, **options)
-    except CANNOT_SERVE as error:
+        return await DatabaseServers(url).connect(timeout=10, **options)
+    except UNUSABLE as error:
         raise Unavailable("PostgreSQL cannot be reached") from error

@@ -5,7 +5,6 @@ A pooler in transaction mode does not forward them. Without a direct connection,
 
 import asyncio
 import contextlib
-import time
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -14,8 +13,10 @@ from functools import partial
 import asyncpg
 
 from gateway.errors import Unavailable
+from gateway.foundation.aio.clock import steady
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.db.pool import Database
+from gateway.foundation.db.servers import DatabaseServers
 
 CHANNEL = "gateway"
 #: one notification: `topic:subject`
@@ -57,7 +58,7 @@ class NotificationListener:
         self._url = url
         #: the name of the session, of which PostgreSQL stores 63 bytes
         self._application_name = application_name[-63:]
-        #: until when the last check of the connection counts, by `time.monotonic`
+        #: until when the last check of the connection counts, by the steady clock
         self._checked_until = float("-inf")
         self._listeners: defaultdict[str, list[Callable[[str], None]]] = defaultdict(list)
         self._on_gap: list[OnGap] = []
@@ -72,33 +73,41 @@ class NotificationListener:
         if on_gap is not None:
             self._on_gap.append(on_gap)
 
+    def deliver(self, topic: str, subject: str) -> None:
+        """Call the listeners of this process now, for a change that it has committed: its notification follows."""
+        for listener in self._listeners.get(topic, ()):
+            listener(subject)
+
     def is_current(self) -> bool:
         """Whether every notification sent until a few seconds ago has been received.
 
         False before the process listens, after its connection is lost, and after the process was frozen.
         """
-        return self._url is None or time.monotonic() < self._checked_until
+        return self._url is None or steady() < self._checked_until
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["NotificationListener"]:
         """Listen within the block, and reconnect whenever the connection is lost."""
-        loop = (_POLL_INTERVAL, self._poll) if self._url is None else (_RECONNECT, partial(self._listen, self._url))
+        loop = (
+            (_POLL_INTERVAL, self._poll)
+            if self._url is None
+            else (_RECONNECT, partial(self._listen, DatabaseServers(self._url)))
+        )
         async with running(every(*loop, name="notifications")):
             yield self
 
     async def _poll(self) -> None:
         self._report_gap()
 
-    async def _listen(self, url: str) -> None:
+    async def _listen(self, servers: DatabaseServers) -> None:
         """Listen until the connection is lost; raises Unavailable."""
         try:
-            await self._listen_once(url)
+            await self._listen_once(servers)
         except (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError):
             raise Unavailable("the connection for notifications is lost") from None
 
-    async def _listen_once(self, url: str) -> None:
-        connection = await asyncpg.connect(
-            url,
+    async def _listen_once(self, servers: DatabaseServers) -> None:
+        connection = await servers.connect(
             timeout=_CONNECT_TIMEOUT,
             command_timeout=_CHECK_TIMEOUT,
             server_settings={"application_name": self._application_name},
@@ -119,14 +128,13 @@ class NotificationListener:
 
     async def _check(self, connection: "asyncpg.Connection[asyncpg.Record]") -> None:
         """Check that PostgreSQL answers; raises TimeoutError."""
-        sent_at = time.monotonic()
+        sent_at = steady()
         await connection.execute("SELECT 1")
         self._checked_until = sent_at + _CHECK_INTERVAL + _CHECK_TIMEOUT
 
     def _on_notify(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
         topic, _, subject = str(payload).partition(":")
-        for listener in self._listeners.get(topic, ()):
-            listener(subject)
+        self.deliver(topic, subject)
 
     def _report_gap(self) -> None:
         for on_gap in self._on_gap:

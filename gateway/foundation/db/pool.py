@@ -1,6 +1,7 @@
 """The pool of connections to PostgreSQL: a connection in use is bound to one organization, and each has its share.
 
-Row-level security is the second safeguard of every query: a connection without a tenant sees no rows.
+Row-level security is the second safeguard of every query: a connection without a tenant sees no rows, and one without a
+person sees no copies of personal connectors.
 """
 
 import asyncio
@@ -20,14 +21,16 @@ from gateway.foundation.aio.clock import CLOCK, steady
 from gateway.foundation.db.pooler import SERVER_LIMITS, TransactionConnection
 from gateway.foundation.db.presence import (
     CANNOT_SERVE,
-    CONNECTION_ERRORS,
     PASSING,
     REFUSED,
+    UNUSABLE,
+    Backends,
     Presence,
     is_read_only,
     reason_of,
     require_disk_space,
 )
+from gateway.foundation.db.servers import DatabaseServers
 from gateway.foundation.telemetry.metrics import REFUSED as REFUSED_REQUESTS
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -35,6 +38,8 @@ T = TypeVar("T")
 
 #: the tenant that sees all rows: maintenance, claims of jobs, identity
 SYSTEM = "*"
+#: the person of the gateway's own work on copies, which sees those of everybody's connectors, and that of nobody
+_EVERYONE, _NOBODY = "*", ""
 #: seconds that a caller waits for a connection, unless PostgreSQL is slow
 _ACQUIRE_TIMEOUT = 1.5
 #: seconds of a use after which the pool checks whether PostgreSQL responds
@@ -48,8 +53,8 @@ ACTIVE = 60.0
 #: seconds until PostgreSQL must confirm that a statement was canceled; then the connection is closed
 _CANCEL_TIMEOUT = 1.0
 _SET_ROLE = f"{SERVER_LIMITS.format(scope='SESSION')} SET ROLE gateway_app"
-# One round trip binds the session if its last user was another tenant; the pool does not reset it.
-_BIND_SESSION = "SELECT set_config('gateway.tenant', $1, false)"
+# One round trip binds the session if its last use was another's; the pool does not reset it.
+_BIND_SESSION = "SELECT set_config('gateway.tenant', $1, false), set_config('gateway.person', $2, false)"
 _UNIX_TIME = "SELECT extract(epoch FROM clock_timestamp())::float8"
 #: seconds for which `trouble` reports a refusal
 _TROUBLE = 3.0
@@ -58,20 +63,25 @@ _READY_TIMEOUT = 2.0
 
 
 class SessionConnection(asyncpg.Connection):  # type: ignore[misc]
-    """A connection that the pool does not reset on release, because the next user binds its own tenant."""
+    """A connection that the pool does not reset on release, because the next user binds its own tenant and person."""
 
-    #: the tenant whose rows it sees; None if unknown
-    tenant: str | None = None
+    #: the tenant and the person whose rows it sees; None if unknown
+    bound: tuple[str, str] | None = None
+
+    async def close(self, *, timeout: float | None = None) -> None:
+        """Close it; a server that is silent is not waited for."""
+        with contextlib.suppress(*UNUSABLE):
+            await super().close(timeout=_CANCEL_TIMEOUT if timeout is None else timeout)
 
     def get_reset_query(self) -> str:
         return ""
 
-    async def bind(self, tenant: str) -> None:
-        """Bind the connection to the tenant's rows."""
-        if self.tenant != tenant:
-            self.tenant = None
-            await self.execute(_BIND_SESSION, tenant)
-            self.tenant = tenant
+    async def bind(self, tenant: str, person: str) -> None:
+        """Bind the connection to the rows of the tenant and, of its copies, to the shared ones and the person's."""
+        if self.bound != (tenant, person):
+            self.bound = None
+            await self.execute(_BIND_SESSION, tenant, person)
+            self.bound = tenant, person
 
 
 class ConnectionShares:
@@ -166,19 +176,28 @@ class Reader(Protocol):
     def lag(self) -> float | None: ...
 
     async def read(
-        self, organization_id: UUID, work: Callable[[Connection], Awaitable[T]], *, is_current: bool
+        self,
+        organization_id: UUID,
+        work: Callable[[Connection], Awaitable[T]],
+        *,
+        person: UUID | None = None,
+        is_current: bool,
     ) -> tuple[T, datetime] | None: ...
 
 
 class Database:
     """The pool of a process. Every use is bound to a tenant."""
 
-    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", url: str, *, timeout: float = 15.0) -> None:
+    def __init__(
+        self, pool: "asyncpg.Pool[asyncpg.Record]", url: str, *, timeout: float = 15.0, has_pooler: bool = False
+    ) -> None:
         self._pool = pool
         self.url = url
         #: seconds for which a use waits for a slow disk
         self.timeout = timeout
-        self.slow_backends = Presence(url).slow_backends
+        #: whether the process ids of connections are a pooler's, and not those of PostgreSQL
+        self.has_pooler = has_pooler
+        self.backends_there = Presence(url).backends
         self.shares = ConnectionShares(pool.get_max_size())
         #: releases of connections whose statement is being canceled
         self._releasing: set[asyncio.Task[None]] = set()
@@ -206,9 +225,10 @@ class Database:
         A patient pool opens even if PostgreSQL is unavailable, and connects when it is back; any other raises
         Unavailable. With `has_pooler`, the URL may be that of a pooler in transaction mode.
         """
+        servers = DatabaseServers(url)
         try:
             pool = await asyncpg.create_pool(
-                url,
+                connect=lambda _, **options: servers.connect(**options),
                 min_size=0 if is_patient else 1,
                 max_size=size,
                 command_timeout=command_timeout,
@@ -219,10 +239,10 @@ class Database:
                 statement_cache_size=0 if has_pooler else 100,
                 max_inactive_connection_lifetime=60,
             )
-        except CANNOT_SERVE as error:
+        except UNUSABLE as error:
             raise Unavailable("PostgreSQL cannot be reached", retry_after=_RETRY_AFTER) from error
         try:
-            yield cls(pool, url, timeout=command_timeout)
+            yield cls(pool, url, timeout=command_timeout, has_pooler=has_pooler)
         finally:
             await _close(pool)
 
@@ -254,10 +274,27 @@ class Database:
             return "it does not answer in time"
         return None
 
+    def tenant(
+        self, organization_id: UUID | str, person: UUID | None = None
+    ) -> AbstractAsyncContextManager[Connection]:
+        """A connection that sees one organization's rows; raises Unavailable if PostgreSQL cannot serve it.
+
+        Of the copies it sees those of shared connectors and of the person's own; a client that is no person has none.
+        """
+        return self._used(str(organization_id), _NOBODY if person is None else str(person))
+
+    def all_copies(self, organization_id: UUID) -> AbstractAsyncContextManager[Connection]:
+        """The same for the gateway's own work on copies, which shows a caller counts at most: it sees everybody's."""
+        return self._used(str(organization_id), _EVERYONE)
+
+    def system(self) -> AbstractAsyncContextManager[Connection]:
+        """A connection that sees the rows of all organizations, for work that belongs to none of them."""
+        return self._used(SYSTEM, _EVERYONE)
+
     @asynccontextmanager
-    async def tenant(self, organization_id: UUID | str) -> AsyncIterator[Connection]:
-        """A connection that sees one organization's rows; raises Unavailable if PostgreSQL cannot serve it."""
-        use, was_sent = _Use(self, str(organization_id)), False
+    async def _used(self, tenant: str, person: str) -> AsyncIterator[Connection]:
+        """A connection that is bound to the tenant and the person; raises Unavailable."""
+        use, was_sent = _Use(self, tenant, person), False
         try:
             connection = await self._bound(use)
             was_sent = True
@@ -267,10 +304,13 @@ class Database:
                 self._release_later(connection, use)
                 raise
             except BaseException as error:
-                if isinstance(error, CANNOT_SERVE) and not isinstance(error, PASSING):
-                    connection.terminate()  # a server that has become read-only must not be used again
+                is_closed = _is_closed(connection)
                 # asyncpg raises AttributeError if the connection is lost between prepare and execute.
-                is_lost = isinstance(error, AttributeError) and connection.is_closed()
+                is_lost = is_closed and isinstance(error, (asyncpg.InterfaceError, AttributeError))
+                if not is_closed and isinstance(error, UNUSABLE) and not isinstance(error, PASSING):
+                    connection.terminate()
+                if isinstance(error, asyncpg.ReadOnlySQLTransactionError):
+                    await self.leave_server()
                 await self._release(connection)
                 if is_lost:
                     raise self._unavailable(error, was_sent=was_sent) from error
@@ -282,18 +322,27 @@ class Database:
         finally:
             use.end()
 
+    async def leave_server(self) -> None:
+        """Use no connection again that was made until now: its server is silent, or no longer the primary."""
+        await self._pool.expire_connections()
+
     async def read(
-        self, organization_id: UUID, work: Callable[[Connection], Awaitable[T]], *, is_current: bool = True
+        self,
+        organization_id: UUID,
+        work: Callable[[Connection], Awaitable[T]],
+        *,
+        person: UUID | None = None,
+        is_current: bool = True,
     ) -> tuple[T, datetime | None]:
         """What `work` reads, and, if a replica was read, the time of which it is.
 
         A current read has all that was committed before it. `work` may run twice, and only reads.
         """
         if self.replica is not None:
-            found = await self.replica.read(organization_id, work, is_current=is_current)
+            found = await self.replica.read(organization_id, work, person=person, is_current=is_current)
             if found is not None:
                 return found
-        async with self.tenant(organization_id) as connection:
+        async with self.tenant(organization_id, person) as connection:
             return await work(connection), None
 
     def _release_later(self, connection: Connection, use: "_Use") -> None:
@@ -310,7 +359,7 @@ class Database:
 
     async def _release(self, connection: Connection) -> None:
         """Release it after an error; a running statement is canceled first."""
-        with contextlib.suppress(*CONNECTION_ERRORS):  # the connection is then closed
+        with contextlib.suppress(*UNUSABLE):  # the connection is then closed
             await self._pool.release(connection, timeout=_CANCEL_TIMEOUT)
 
     def _unavailable(self, error: BaseException, *, was_sent: bool) -> Unavailable:
@@ -322,7 +371,7 @@ class Database:
         return unavailable
 
     async def _bound(self, use: "_Use") -> Connection:
-        """A connection that is bound to the tenant of the use, within the tenant's share of the pool."""
+        """A connection that is bound to the tenant and the person of the use, within the tenant's share of the pool."""
         has_turn = use.tenant == SYSTEM
         try:
             async with asyncio.timeout(_ACQUIRE_TIMEOUT) as use.limit:
@@ -332,7 +381,7 @@ class Database:
                 connection = await self._pool.acquire()
                 use.hold(connection)
                 try:
-                    await connection.bind(use.tenant)
+                    await connection.bind(use.tenant, use.person)
                 except BaseException:
                     self._release_later(connection, use)
                     raise
@@ -341,6 +390,8 @@ class Database:
             if not has_turn and not use.is_unavailable:
                 raise self._share_used(use.tenant) from None
             raise
+        except asyncpg.InterfaceError as error:
+            raise self._unavailable(error, was_sent=False) from error
         return connection
 
     def _share_used(self, tenant: str) -> Unavailable:
@@ -351,17 +402,14 @@ class Database:
             retry_after=_RETRY_AFTER,
         )
 
-    def system(self) -> AbstractAsyncContextManager[Connection]:
-        """A connection that sees the rows of all organizations, for work that belongs to none of them."""
-        return self.tenant(SYSTEM)
-
 
 class _Use:
     """One use of the pool: it ends at once if PostgreSQL is unavailable, and continues if PostgreSQL is slow."""
 
-    def __init__(self, database: Database, tenant: str) -> None:
+    def __init__(self, database: Database, tenant: str, person: str) -> None:
         self._database = database
         self.tenant = tenant
+        self.person = person
         #: whether the use counts in the tenant's share, until `end`
         self.has_share = False
         self.connection: Connection | None = None
@@ -392,8 +440,11 @@ class _Use:
         self._checking = asyncio.create_task(self._check(), name="check that PostgreSQL responds")
 
     async def _check(self) -> None:
-        while (slow := await self._database.slow_backends()) is not None:
-            if self.limit is not None and slow & self._database.backends:
+        while (found := await self._database.backends_there()) is not None:
+            if self._is_elsewhere(found):
+                await self._database.leave_server()
+                break
+            if self.limit is not None and found.slow & self._database.backends:
                 self.limit.reschedule(self._deadline)
             await asyncio.sleep(_SLOW_AFTER)
         self.is_unavailable = True
@@ -401,6 +452,19 @@ class _Use:
             self.limit.reschedule(0)
         elif self.connection is not None:
             self.connection.terminate()
+
+    def _is_elsewhere(self, found: Backends) -> bool:
+        """Whether the connection leads to another server than the one that responds, for instance to a lost primary."""
+        is_known = found.all is not None and self._backend is not None and not self._database.has_pooler
+        return is_known and self._backend not in (found.all or ())
+
+
+def _is_closed(connection: Connection) -> bool:
+    """Whether the connection is closed; asyncpg takes a closed one from its user, who then cannot ask it."""
+    try:
+        return bool(connection.is_closed())
+    except asyncpg.InterfaceError:
+        return True
 
 
 async def _initialize(connection: Any) -> None:

@@ -1,4 +1,6 @@
-"""Connections through a pooler in transaction mode: every transaction sets its role and its tenant."""
+"""Connections through a pooler in transaction mode: every transaction sets its role, its tenant and its
+person.
+"""
 
 from typing import Any
 from uuid import UUID
@@ -21,27 +23,30 @@ SERVER_LIMITS = f"""
 """
 _BIND_TRANSACTION = (
     f"{SERVER_LIMITS.format(scope='LOCAL')} SET LOCAL ROLE gateway_app; "
-    "SELECT set_config('gateway.tenant', '{tenant}', true)"
+    "SELECT set_config('gateway.tenant', '{tenant}', true), set_config('gateway.person', '{person}', true)"
 )
 
 
 class TransactionConnection(asyncpg.Connection):  # type: ignore[misc]
     """A connection through a pooler in transaction mode: each transaction may run in another server session.
 
-    So every statement runs in a transaction, and every transaction sets its role and its tenant, which end with it.
+    So every statement runs in a transaction, and every transaction sets its role, its tenant and its person, which end
+    with it.
     """
 
-    #: the tenant whose rows it sees
+    #: the tenant and the person whose rows it sees
     tenant = ""
+    person = ""
 
     def get_reset_query(self) -> str:
         return ""
 
-    async def bind(self, tenant: str) -> None:
-        """Bind the connection to the tenant's rows."""
-        if tenant != "*":
-            UUID(tenant)  # it becomes part of a statement
-        self.tenant = tenant
+    async def bind(self, tenant: str, person: str) -> None:
+        """Bind the connection to the rows of the tenant and, of its copies, to the shared ones and the person's."""
+        for each in (tenant, person or "*"):
+            if each != "*":
+                UUID(each)  # it becomes part of a statement
+        self.tenant, self.person = tenant, person
 
     def transaction(self, **options: Any) -> Transaction:
         return _BoundTransaction(self, **{"isolation": None, "readonly": False, "deferrable": False, **options})
@@ -71,10 +76,11 @@ class TransactionConnection(asyncpg.Connection):  # type: ignore[misc]
 
 
 class _BoundTransaction(Transaction):  # type: ignore[misc]
-    """A transaction that sets the role and the tenant of its connection."""
+    """A transaction that sets the role, the tenant and the person of its connection."""
 
     async def start(self) -> None:
         is_outermost = self._connection._top_xact is None
         await super().start()
         if is_outermost:
-            await self._connection.execute(_BIND_TRANSACTION.format(tenant=self._connection.tenant))
+            bound = {"tenant": self._connection.tenant, "person": self._connection.person}
+            await self._connection.execute(_BIND_TRANSACTION.format(**bound))

@@ -1,19 +1,22 @@
 """Whether PostgreSQL responds, and why it cannot serve: the errors that are not bugs, with a short reason each."""
 
 import asyncio
+from dataclasses import dataclass
 
 import asyncpg
 
 from gateway.foundation.aio.single_flight import SingleFlight
+from gateway.foundation.db.servers import DatabaseServers
 
 #: timeout of a response in seconds
 _TIMEOUT = 0.4
 #: number of tries, because this process may be the slow one
 _TRIES = 2
 
-_SLOW = """
-    SELECT pid FROM pg_stat_activity
-    WHERE backend_type = 'client backend' AND state = 'active' AND query_start < clock_timestamp() - interval '1 second'
+_BACKENDS = """
+    SELECT pid, COALESCE(backend_type = 'client backend' AND state = 'active'
+                         AND query_start < clock_timestamp() - interval '1 second', false) AS is_slow
+    FROM pg_stat_activity
 """
 _IS_READ_ONLY = "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean"
 # A sort that exceeds work_mem uses disk space, and frees it.
@@ -27,7 +30,6 @@ CONNECTION_ERRORS = (
     OSError,
     TimeoutError,
     asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
     asyncpg.InternalClientError,
     asyncpg.OperatorInterventionError,
 )
@@ -41,6 +43,8 @@ REFUSED = (
     *PASSING,
 )
 CANNOT_SERVE = (*CONNECTION_ERRORS, *REFUSED)
+#: what opening, binding and releasing a connection raises; statements raise InterfaceError for wrong calls of ours, too
+UNUSABLE = (*CANNOT_SERVE, asyncpg.InterfaceError)
 
 _REASONS: tuple[tuple[type[BaseException], str], ...] = (
     (asyncpg.DiskFullError, "its disk is full"),
@@ -74,21 +78,31 @@ async def require_disk_space(connection: "asyncpg.Connection[asyncpg.Record]") -
         await connection.fetchval(_SORT_ON_DISK)
 
 
+@dataclass(frozen=True, slots=True)
+class Backends:
+    """Process ids of a server's backends."""
+
+    #: those with a long-running statement
+    slow: frozenset[int] = frozenset()
+    #: all of them; None if the server did not say
+    all: frozenset[int] | None = None
+
+
 class Presence:
     """Tells an unavailable PostgreSQL from a slow one: a separate connection queries long-running statements."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
-        self._querying: SingleFlight[None, frozenset[int] | None] = SingleFlight(lambda _: self._query())
+        self._servers = DatabaseServers(url)
+        self._querying: SingleFlight[None, Backends | None] = SingleFlight(lambda _: self._query())
 
-    async def slow_backends(self) -> frozenset[int] | None:
-        """The process ids of backends with a long-running statement; None if PostgreSQL is unavailable.
+    async def backends(self) -> Backends | None:
+        """The backends of the server that responds; None if PostgreSQL is unavailable.
 
         Concurrent callers share the result.
         """
         return await self._querying(None)
 
-    async def _query(self) -> frozenset[int] | None:
+    async def _query(self) -> Backends | None:
         for _ in range(_TRIES):
             try:
                 async with asyncio.timeout(_TIMEOUT):
@@ -96,14 +110,15 @@ class Presence:
             except asyncpg.PostgresConnectionError:
                 continue
             except (asyncpg.PostgresError, asyncpg.InterfaceError):
-                return frozenset()  # it responds, even if it refuses
+                return Backends()  # it responds, even if it refuses
             except (OSError, TimeoutError):
                 continue
         return None
 
-    async def _fetch(self) -> frozenset[int]:
-        connection = await asyncpg.connect(self._url, statement_cache_size=0)
+    async def _fetch(self) -> Backends:
+        connection = await self._servers.connect(statement_cache_size=0)
         try:
-            return frozenset(row["pid"] for row in await connection.fetch(_SLOW))
+            found = await connection.fetch(_BACKENDS)
+            return Backends(frozenset(pid for pid, is_slow in found if is_slow), frozenset(pid for pid, _ in found))
         finally:
             connection.terminate()

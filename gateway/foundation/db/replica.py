@@ -92,7 +92,12 @@ class Replica:
         return None if self._as_of is None else max(0.0, (CLOCK.now() - self._as_of).total_seconds())
 
     async def read(
-        self, organization_id: UUID, work: Callable[[Connection], Awaitable[T]], *, is_current: bool
+        self,
+        organization_id: UUID,
+        work: Callable[[Connection], Awaitable[T]],
+        *,
+        person: UUID | None = None,
+        is_current: bool,
     ) -> tuple[T, datetime] | None:
         """What `work` reads, and the time of which it is; None if the primary must be read."""
         as_of, refusal = self._as_of, self._refusal(is_current=is_current)
@@ -101,7 +106,7 @@ class Replica:
             return None
         try:
             wanted = await self._positions(None) if is_current else None
-            async with self._standby.tenant(organization_id) as connection:
+            async with self._standby.tenant(organization_id, person) as connection:
                 if wanted is not None and not await _has_replayed(connection, wanted.position):
                     REPLICA_READS.add("behind")
                     return None

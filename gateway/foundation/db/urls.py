@@ -69,6 +69,15 @@ def postgres_url(url: str) -> str:
     return f"{base}?{'&'.join(obeyed)}" if any(obeyed) else base
 
 
+def urls_of_hosts(url: str) -> list[str]:
+    """A URL for each of the hosts that a valid URL of PostgreSQL names, in their order."""
+    scheme, _, rest = url.partition("://")
+    authority, slash, after = rest.partition("/")
+    credentials, at, hosts = authority.rpartition("@")
+    hosts, question, query = hosts.partition("?")
+    return [f"{scheme}://{credentials}{at}{host}{question}{query}{slash}{after}" for host in hosts.split(",")]
+
+
 def ignored_parameters(url: str) -> list[str]:
     """A sentence for each parameter of a PostgreSQL URL that the gateway does not obey."""
     return [

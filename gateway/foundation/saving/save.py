@@ -170,12 +170,13 @@ async def _target(source: FileOrigin, to: Path) -> Path:
     """The path to write: `to`, or if it is a folder, a file in it with the name from the source."""
     if not await asyncio.to_thread(to.is_dir):
         return to
-    return to / _safe_name(await source.name())
+    return to / (safe_name(await source.name()) or "download")
 
 
-def _safe_name(name: str | None) -> str:
-    """The name without path separators, control characters and leading dots."""
-    return re.sub(r"[/\\\x00-\x1f\x7f]", "_", name or "").lstrip(".") or "download"
+def safe_name(name: str | None) -> str:
+    """The name without folder and drive, control characters and leading dots; may be empty."""
+    last = re.split(r"[/\\:]", name or "")[-1]
+    return re.sub(r"[\x00-\x1f\x7f]", "", last).lstrip(".")
 
 
 async def _receive(source: FileOrigin, partial: Partial, on_progress: Progress | None) -> IncomingPart:

@@ -5,6 +5,7 @@ process counts in one thread: plain numbers are enough, without the lock that `p
 `gateway.run.monitoring.prometheus` turns them into text when it is scraped.
 """
 
+import math
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -81,9 +82,13 @@ class _Observed:
 class Gauge:
     """A number that goes up and down."""
 
-    def __init__(self, name: str, documentation: str) -> None:
+    def __init__(self, name: str, documentation: str, value: float = 0.0) -> None:
         self.name, self.documentation = name, documentation
         self._metric = prometheus_client.Gauge(name, documentation, registry=REGISTRY)
+        self.set(value)
+
+    def set(self, value: float) -> None:
+        self._metric.set(value)
 
     def one_more(self) -> AbstractContextManager[None]:
         """Increase the number by one for the duration of the block."""
@@ -104,6 +109,14 @@ UPSTREAM_ANSWERS = Counter(
 )
 UPSTREAM_SECONDS = Histogram(
     "gateway_upstream_seconds", "From sending a request to an application to its whole answer.", ("kind",)
+)
+#: OpenTelemetry's names of metrics and labels for MCP; `error_type` is empty for a success
+_OF_MCP = ("mcp_method_name", "error_type")
+MCP_SERVER_SECONDS = Histogram(
+    "mcp_server_operation_duration_seconds", "From a request of an MCP client to its result.", _OF_MCP
+)
+MCP_CLIENT_SECONDS = Histogram(
+    "mcp_client_operation_duration_seconds", "From sending a request to an MCP server to its result.", _OF_MCP
 )
 REFRESHES = Counter("gateway_token_refreshes", "Renewals of OAuth tokens.", ("kind", "outcome"))
 
@@ -149,6 +162,11 @@ REPLICA_READS = Counter(
     "`away`, its `lag` was too long, or it was `behind` a write.",
     ("outcome",),
 )
+KEYS_HELD_SECONDS = Gauge(
+    "gateway_encryption_keys_held_seconds",
+    "Seconds for which the process still holds the encryption key of a key service that ends first.",
+    math.inf,
+)
 BACKGROUND_FAILURES = Counter("gateway_background_failures", "Rounds of a background loop that failed.", ("loop",))
 LOOP_LAG = Histogram("gateway_event_loop_lag_seconds", "How late the event loop is, measured 20 times a second.")
 
@@ -161,6 +179,8 @@ ALL: Sequence[Counter | Histogram | Gauge] = (
     EXECUTE_SECONDS,
     UPSTREAM_ANSWERS,
     UPSTREAM_SECONDS,
+    MCP_SERVER_SECONDS,
+    MCP_CLIENT_SECONDS,
     REFRESHES,
     BATCH_OPERATIONS,
     POLICY_DECISIONS,
@@ -177,6 +197,7 @@ ALL: Sequence[Counter | Histogram | Gauge] = (
     DOWNLOADS,
     DOWNLOAD_BYTES,
     REPLICA_READS,
+    KEYS_HELD_SECONDS,
     BACKGROUND_FAILURES,
     LOOP_LAG,
 )

@@ -25,9 +25,9 @@ from gateway.foundation.vault.vault import KeyList, derived_key
 MAGIC = b"agent-connector-gateway organization 1\n"
 _CHUNK = 64 << 10
 _TAG = 16
-#: maximum bytes of the second line, and of a line of the content
+#: maximum bytes of the second line, and of a line of the content: four times the largest response of an application
 _MAX_HEADER = 1000
-_MAX_LINE = 1 << 30
+_MAX_LINE = 128 << 20
 #: bytes that are decompressed at a time
 _STEP = 1 << 20
 #: cost of a passphrase: 128 MiB and about half a second
@@ -151,7 +151,7 @@ def sealed_lines(
             line.clear()
         line += rest
         if len(line) > _MAX_LINE:
-            raise SealedFileError("the file has a line that is too long")
+            raise SealedFileError(f"the file has a line of more than {_MAX_LINE >> 20} MiB, which no export writes")
     if line:
         raise SealedFileError("the file is damaged: its last line does not end")
 

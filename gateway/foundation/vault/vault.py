@@ -8,7 +8,7 @@ import base64
 import hmac
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
@@ -17,18 +17,65 @@ from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import SecretStr
 
-from gateway.errors import InternalError
+from gateway.errors import InternalError, Unavailable
 
 #: bytes of a nonce
 _NONCE = 12
 #: bytes of a key
 _KEY = 32
+#: seconds until a caller should try again while a key service is away
+_RETRY_AFTER = 30
+#: bytes of the value that tells a wrongly unwrapped key
+_CHECK = 6
 #: the id and the bytes of each encryption key, the newest first
 KeyList = Sequence[tuple[str, bytes]]
 
 
 class KeyListError(Exception):
     """The list of encryption keys cannot be used; the text says why and how to fix it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrappedKey:
+    """An encryption key that a key service has wrapped."""
+
+    #: of the service and its key, such as `awskms://alias/gateway?region=eu-central-1`
+    url: str
+    wrapped: bytes
+    #: derived from the id and the key
+    check: bytes
+
+    @classmethod
+    def of(cls, key_id: str, key: bytes, url: str, wrapped: bytes) -> "WrappedKey":
+        """The key, which `url` has wrapped."""
+        return cls(url, wrapped, _check_of(key_id, key))
+
+    @classmethod
+    def read(cls, text: str) -> "WrappedKey":
+        """The key that is written `URL#check.wrapped`; raises ValueError."""
+        url, _, fragment = text.partition("#")
+        check, _, wrapped = fragment.partition(".")
+        read = cls(url, _bytes_of(wrapped), _bytes_of(check))
+        if not read.wrapped or len(read.check) != _CHECK:
+            raise ValueError(text)
+        return read
+
+    @property
+    def text(self) -> str:
+        return f"{self.url}#{_text_of(self.check)}.{_text_of(self.wrapped)}"
+
+    def is_key(self, key_id: str, key: bytes) -> bool:
+        """Whether the service has unwrapped the key that it has wrapped."""
+        return len(key) == _KEY and hmac.compare_digest(self.check, _check_of(key_id, key))
+
+
+#: the id and the key of each entry of the setting: a key, or one that a key service unwraps; the newest first
+WrittenKeys = Sequence[tuple[str, bytes | WrappedKey]]
+
+
+def wrapped_keys(keys: WrittenKeys) -> dict[str, WrappedKey]:
+    """The entries that a key service unwraps, by their ids."""
+    return {key_id: key for key_id, key in keys if isinstance(key, WrappedKey)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +102,9 @@ class Binding:
         return f"{bound}:{self.context}".encode() if self.context else bound.encode()
 
 
-def parse_keys(text: str) -> list[tuple[str, bytes]]:
-    """Keys written `id:base64`, separated by commas or lines, the newest first; raises KeyListError."""
-    keys = []
-    for entry in text.replace("\n", ",").split(","):
-        if not entry.strip():
-            continue
-        key_id, _, encoded = entry.strip().partition(":")
-        try:
-            key = base64.b64decode(encoded, validate=True)
-        except ValueError:  # not Base64, or not ASCII
-            key = b""
-        if not key_id or len(key) != _KEY:
-            raise KeyListError("an encryption key is written `id:base64 of 32 bytes`; `gateway keys new` makes one")
-        keys.append((key_id, key))
+def parse_keys(text: str) -> list[tuple[str, bytes | WrappedKey]]:
+    """Keys written `id:base64` or `id:URL#…`, separated by commas or lines, the newest first; raises KeyListError."""
+    keys = [_parsed(entry.strip()) for entry in text.replace("\n", ",").split(",") if entry.strip()]
     if not keys:
         raise KeyListError("no encryption keys: set GATEWAY_ENCRYPTION_KEYS; `gateway keys new` makes one")
     if len({key_id for key_id, _ in keys}) != len(keys):
@@ -76,7 +112,25 @@ def parse_keys(text: str) -> list[tuple[str, bytes]]:
     return keys
 
 
-def read_keys(setting: SecretStr | None, path: Path | None) -> list[tuple[str, bytes]]:
+def _parsed(entry: str) -> tuple[str, bytes | WrappedKey]:
+    key_id, _, encoded = entry.partition(":")
+    if key_id and "://" in encoded:
+        try:
+            return key_id, WrappedKey.read(encoded)
+        except ValueError:
+            raise KeyListError(
+                f"the encryption key {key_id} has a URL, but no wrapped key; `gateway keys new --url URL` makes one"
+            ) from None
+    try:
+        key = base64.b64decode(encoded, validate=True)
+    except ValueError:  # not Base64, or not ASCII
+        key = b""
+    if not key_id or len(key) != _KEY:
+        raise KeyListError("an encryption key is written `id:base64 of 32 bytes`; `gateway keys new` makes one")
+    return key_id, key
+
+
+def read_keys(setting: SecretStr | None, path: Path | None) -> list[tuple[str, bytes | WrappedKey]]:
     """The keys in the setting, or else in its file; raises KeyListError."""
     if setting:
         return parse_keys(setting.get_secret_value())
@@ -95,17 +149,56 @@ def derived_key(keys: KeyList, purpose: str) -> bytes:
     return hmac.digest(keys[0][1], f"gateway:{purpose}".encode(), "sha256")
 
 
+def random_key() -> tuple[str, bytes]:
+    """The id of a new key, and the key."""
+    return f"k{os.urandom(4).hex()}", os.urandom(_KEY)
+
+
 def new_key() -> str:
     """A new key in the format of the key list."""
-    return f"k{os.urandom(4).hex()}:{base64.b64encode(os.urandom(_KEY)).decode()}"
+    key_id, key = random_key()
+    return f"{key_id}:{base64.b64encode(key).decode()}"
+
+
+def _check_of(key_id: str, key: bytes) -> bytes:
+    return hmac.digest(key, f"gateway:check:{key_id}".encode(), "sha256")[:_CHECK]
+
+
+def _text_of(value: bytes) -> str:
+    return base64.urlsafe_b64encode(value).decode().rstrip("=")
+
+
+def _bytes_of(text: str) -> bytes:
+    return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 
 
 class Vault:
     """Seals with the newest key and opens with any."""
 
     def __init__(self, keys: KeyList) -> None:
-        self._keys = {key_id: AESGCM(key) for key_id, key in keys}
         self.newest = keys[0][0]
+        self._forgotten: frozenset[str] = frozenset()
+        self._keys = {key_id: AESGCM(key) for key_id, key in keys}
+
+    @property
+    def forgotten(self) -> list[str]:
+        """The ids of the keys that `forget` removed: work of all organizations leaves out the rows that they wrap."""
+        return sorted(self._forgotten)
+
+    def hold(self, keys: Mapping[str, bytes]) -> None:
+        """Use these keys, after `forget` again."""
+        self._keys |= {key_id: AESGCM(key) for key_id, key in keys.items()}
+        self._forgotten -= keys.keys()
+
+    def forget(self, key_ids: Collection[str]) -> None:
+        """Forget keys: until `hold`, what they seal raises Unavailable."""
+        self._forgotten |= frozenset(key_ids)
+        self._keys = {key_id: key for key_id, key in self._keys.items() if key_id not in self._forgotten}
+
+    def require_newest(self) -> None:
+        """Raise Unavailable while the newest key is forgotten: work that has something to seal waits."""
+        if self.newest in self._forgotten:
+            raise _away()
 
     def seal(self, values: Mapping[str, str], binding: Binding) -> Sealed:
         """The values, readable only with the key list and for this binding."""
@@ -131,14 +224,23 @@ class Vault:
 
     def data_key(self, wrapped: Sealed, binding: Binding) -> bytes:
         """The unwrapped data key; raises InternalError if it was altered or swapped."""
-        key = self._keys.get(wrapped.key_id)
-        if key is None:
-            raise InternalError(f"credentials are sealed with the key {wrapped.key_id}, which is not in the key list")
-        return decrypt(key, wrapped.wrapped_key, binding.associated_data("key"))
+        return decrypt(self._key(wrapped.key_id), wrapped.wrapped_key, binding.associated_data("key"))
 
     def wrap(self, data_key: bytes, binding: Binding) -> bytes:
         """The data key, wrapped by the newest key."""
-        return encrypt(self._keys[self.newest], data_key, binding.associated_data("key"))
+        return encrypt(self._key(self.newest), data_key, binding.associated_data("key"))
+
+    def _key(self, key_id: str) -> AESGCM:
+        key = self._keys.get(key_id)
+        if key is not None:
+            return key
+        if key_id in self._forgotten:
+            raise _away()
+        raise InternalError(f"credentials are sealed with the key {key_id}, which is not in the key list")
+
+
+def _away() -> Unavailable:
+    return Unavailable("the service that unwraps the encryption keys does not respond", retry_after=_RETRY_AFTER)
 
 
 def encrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
@@ -151,5 +253,5 @@ def decrypt(key: AESGCM, value: bytes, associated_data: bytes) -> bytes:
     """The decrypted value; raises InternalError if it was altered or moved."""
     try:
         return key.decrypt(value[:_NONCE], value[_NONCE:], associated_data)
-    except InvalidTag as error:
+    except (InvalidTag, ValueError) as error:  # a ValueError: too short for a nonce
         raise InternalError("credentials do not open: the row was altered or belongs elsewhere") from error

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import errno
 import os
+import shutil
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ _LIST_SIZE = 1000
 _PARTIAL = ".part"
 #: seconds until a file is stored again after the disk was full
 _RETRY_AFTER = 15
+#: the part of the disk that does not count as free, because other processes write to it too
+_RESERVE = 0.05
 
 Done = TypeVar("Done")
 
@@ -47,6 +50,9 @@ class Blobs(Protocol):
 
     def names(self) -> AsyncIterator[Sequence[str]]:
         """All names in batches, including those of incomplete blobs."""
+
+    async def free(self) -> int | None:
+        """How many bytes may be added; None if the store has no limit that can be read."""
 
 
 def gone() -> ResultExpired:
@@ -98,6 +104,14 @@ class FolderBlobs:
         listed = await asyncio.to_thread(lambda: list(self._listed()))
         for start in range(0, len(listed), _LIST_SIZE):
             yield listed[start : start + _LIST_SIZE]
+
+    async def free(self) -> int:
+        return await asyncio.to_thread(self._free)
+
+    def _free(self) -> int:
+        existing = next(each for each in (self._folder.absolute(), *self._folder.absolute().parents) if each.exists())
+        usage = shutil.disk_usage(existing)
+        return max(0, usage.free - int(usage.total * _RESERVE))
 
     def _listed(self) -> Iterator[str]:
         for path in self._folder.glob("*/*"):

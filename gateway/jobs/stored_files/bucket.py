@@ -59,6 +59,9 @@ class BucketBlobs:
         except BaseError as error:
             raise _unavailable() from error
 
+    async def free(self) -> None:
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class _Object:

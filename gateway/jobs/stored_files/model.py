@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+STORED_HEADERS = ("Content-Type", "Content-Disposition", "Content-Encoding", "Last-Modified")
+
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
@@ -17,4 +19,5 @@ class StoredFile:
     @property
     def headers(self) -> dict[str, str]:
         """Its headers, with the checksum as its strong entity tag."""
-        return {**self.labels, "ETag": f'"{self.sha256}"'}
+        labels = {name: self.labels[name] for name in STORED_HEADERS if name in self.labels}
+        return {**labels, "ETag": f'"{self.sha256}"'}

@@ -59,8 +59,11 @@ class Corpus:
         self.of_entities: dict[EntityKey, Counter[str]] = {}
         for operation, document in zip(self.operations, documents, strict=True):
             self.of_entities.setdefault(operation.entity, Counter()).update(document)
+        places = {entity: place for place, entity in enumerate(self.of_entities)}
+        #: for each operation, the place of its entity
+        self.entity_of = [places[operation.entity] for operation in self.operations]
         #: the stems of each entity's name
-        self.names = {entity: frozenset(stems(entity[1].replace("_", " "))) for entity in self.of_entities}
+        self.names = [frozenset(stems(entity_id.replace("_", " "))) for _, entity_id in self.of_entities]
         #: for the kind and the noun of an entity, the verbs of phrases of operations that change something
         self.verbs_of: dict[tuple[str, ...], set[str]] = {}
         for operation in self.operations:

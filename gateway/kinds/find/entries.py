@@ -59,9 +59,7 @@ class OperationEntry:
     @property
     def title(self) -> str:
         """A short title: `Update ticket`."""
-        verb = _OF_MANY.get(self.action_id)
-        noun = self.entity_id if verb or self.action_id.endswith("_many") else singular(self.entity_id)
-        return f"{verb or self.action_id.capitalize()} {noun}".replace("_", " ")
+        return title_of(self.entity_id, self.action_id)
 
     @property
     def description(self) -> str:
@@ -149,3 +147,10 @@ def passes(entry: OperationEntry, kind: str | None, effect: Effect | str | None,
         and (effect is None or entry.effect == effect)
         and (among is None or entry.kind.name in among)
     )
+
+
+def title_of(entity_id: str | None, action_id: str) -> str:
+    """A short title of an operation: `Update ticket`; of a task, which has no entity, its name."""
+    verb, entity_id = _OF_MANY.get(action_id) if entity_id else None, entity_id or ""
+    noun = entity_id if verb or action_id.endswith("_many") else singular(entity_id)
+    return f"{verb or action_id.capitalize()} {noun}".replace("_", " ").rstrip()

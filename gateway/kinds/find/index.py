@@ -9,6 +9,7 @@ import logging
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
+from operator import itemgetter
 
 from gateway.contract.kinds import Effect
 from gateway.kinds.actions import SEARCH_ACTION
@@ -103,36 +104,47 @@ class OperationIndex:
         bare, in_text = self._corpus.applications.separated(text)
         named = frozenset() if kind else in_text
         question = question_of(bare)
-        topics = [
-            topic
-            for topic in self._topics(question, named, connected)
-            if passes(topic.operation.entry, kind, effect, among)
+        operations, words = self._corpus.operations, self._corpus.words.scores(question.terms)
+        similarity = self._similarity if question.terms else None
+        # Without vectors the words say it: cosines are about half as large as their score.
+        meanings = similarity.scores(question.asked) if similarity else [word / 2 for word in words]
+        topics = self._topics(question, words, meanings, named, connected)
+        if not (kind is effect is among is None):
+            topics = [each for each in topics if passes(operations[each[1]].entry, kind, effect, among)]
+        own = [each for each in topics if operations[each[1]].entity[0] in named] if named else topics
+        nearest = [
+            Topic(operations[place], closeness, meanings[place])
+            for closeness, place in nlargest(max(limit, _CONSIDERED), own, key=itemgetter(0))
         ]
-        own = [topic for topic in topics if not named or topic.operation.entity[0] in named]
-        nearest = nlargest(max(limit, _CONSIDERED), own, key=lambda topic: topic.closeness)
         found = sorted(self._scored(question, named, nearest), key=lambda each: -each.score)
         matches = [Match(each.operation.entry, round(each.score, 4)) for each in found[:limit]]
-        if found and is_found(question, found, max(topic.closeness for topic in topics), self._corpus):
+        if found and is_found(question, found, max(topics)[0], self._corpus):
             return Findings(matches)
         kinds = frozenset([kind] if kind else among or named)
         return Findings((), matches, message_for(question, found, kinds, self._corpus))
 
-    def _topics(self, question: Question, named: frozenset[str], connected: Collection[str]) -> Iterator[Topic]:
-        """The operations that have something in common with what the question is about."""
+    def _topics(
+        self,
+        question: Question,
+        words: Sequence[float],
+        meanings: Sequence[float],
+        named: frozenset[str],
+        connected: Collection[str],
+    ) -> list[tuple[float, int]]:
+        """The operations that have something in common with what the question is about: closeness and place."""
         corpus, terms = self._corpus, question.terms
-        words, of_entities = corpus.words.scores(terms), self._words_of_entities.scores(terms)
-        # Without vectors the words say it: cosines are about half as large as their score.
-        similarity = self._similarity
-        meanings = similarity.scores(question.asked) if similarity and terms else [word / 2 for word in words]
+        of_entities, asked = self._words_of_entities.scores(terms), frozenset(terms)
         penalties = self._penalties(question, named, connected)
-        asked = frozenset(terms)
-        shared = {
-            entity: _WEIGHTS.entity * score + _WEIGHTS.named * (corpus.names[entity] <= asked) - penalties[entity[0]]
-            for entity, score in zip(corpus.of_entities, of_entities, strict=True)
-        }
-        for operation, word, meaning in zip(corpus.operations, words, meanings, strict=True):
-            if word or meaning >= _SIMILAR:
-                yield Topic(operation, word + _WEIGHTS.meaning * meaning + shared[operation.entity], meaning)
+        # An entity that shares no word has a name that is not in the question either.
+        shared = [
+            (_WEIGHTS.entity * score + _WEIGHTS.named * (name <= asked) if score else 0.0) - penalties[kind]
+            for (kind, _), name, score in zip(corpus.of_entities, corpus.names, of_entities, strict=True)
+        ]
+        return [
+            (word + _WEIGHTS.meaning * meaning + shared[entity], place)
+            for place, (word, meaning, entity) in enumerate(zip(words, meanings, corpus.entity_of, strict=True))
+            if word or meaning >= _SIMILAR
+        ]
 
     def _penalties(self, question: Question, named: frozenset[str], connected: Collection[str]) -> dict[str, float]:
         """What the operations of each kind lose."""

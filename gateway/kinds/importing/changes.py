@@ -33,6 +33,7 @@ _TOLD = (
     "record",
     "download",
     "tool",
+    "output_schema",
     "runs",
 )
 #: keywords of a param that limit what callers may send

@@ -30,7 +30,7 @@ from gateway.kinds.importing.model import (
 from gateway.kinds.importing.names import PathFacts, action_name, entity_names, path_facts
 from gateway.kinds.importing.operations import is_included, operations_of
 from gateway.kinds.importing.paging import paging_of
-from gateway.kinds.importing.references import Document, node_of
+from gateway.kinds.importing.references import MAX_LEVELS, Document, is_too_deep, node_of
 from gateway.kinds.importing.requests import RequestParts, request_parts
 from gateway.kinds.importing.responses import Shape, fields_of, shape_of
 from gateway.kinds.importing.schemas import Schemas
@@ -111,6 +111,8 @@ def import_document(root: Node, options: Options) -> Imported:
     document, of_server = Document(root), list[Finding]()
     if is_mcp_server(root):
         document, of_server = from_mcp_server(root), list(hints(root))
+    elif is_too_deep(root):
+        raise ImportFailed(f"the document has more than {MAX_LEVELS} levels of objects and arrays; shorten its schemas")
     elif str(root.get("swagger", "")).startswith("2"):
         document = from_swagger2(document)
     elif not str(root.get("openapi", "")).startswith("3"):

@@ -13,7 +13,8 @@ from gateway.foundation.mcp import HANDSHAKE_VERSIONS, TASKS
 from gateway.kinds.importing.authentication import oauth_method
 from gateway.kinds.importing.connector import kind_name
 from gateway.kinds.importing.model import CORRECTIONS, Confidence, Finding, ImportFailed, Node
-from gateway.kinds.importing.references import Document, node_of
+from gateway.kinds.importing.output_schemas import output_schema
+from gateway.kinds.importing.references import MAX_LEVELS, Document, is_too_deep, node_of
 from gateway.kinds.importing.words import identifier, phrase, plain
 
 #: the member of a document that says that it describes an MCP server: its protocol version
@@ -60,13 +61,13 @@ def from_mcp_server(root: Node) -> Document:
     address = urlsplit(str(root.get("server") or ""))
     if not address.hostname or address.scheme not in ("https", "http"):
         raise ImportFailed("the document of an MCP server names the URL of the server in `server`")
-    tools = [each for each in map(node_of, root["tools"]) if _is_name(each.get("name"))]
+    tools = [each for each in map(node_of, root["tools"]) if _fault(each) is None]
     title = _title(root, address.hostname)
     schemas = {str(number): _schema(tool, str(number)) for number, tool in enumerate(tools)}
     place = (address.path or "/") + (f"?{address.query}" if address.query else "")
     paths = {
         f"{place}#{tool['name']}": {
-            "post": _operation(tool, str(number), schemas, title, _task_members(root, tool, address))
+            "post": _operation(tool, str(number), schemas, title, _task_members(root, tool, address) | _output(tool))
         }
         for number, tool in enumerate(tools)
     }
@@ -94,12 +95,8 @@ def from_mcp_server(root: Node) -> Document:
 def hints(root: Node) -> Iterator[Finding]:
     """A finding for each tool of which the server says that it only reads, and for each that is left out."""
     for tool in map(node_of, root["tools"]):
-        if not _is_name(tool.get("name")):
-            place, reason = (
-                ascii(tool.get("name"))[:80],
-                f"a tool needs a name of at most {_MAX_NAME} printable characters",
-            )
-            yield Finding(confidence=Confidence.NEEDS_PERSON, place=place, reason=reason)
+        if fault := _fault(tool):
+            yield Finding(confidence=Confidence.NEEDS_PERSON, place=ascii(tool.get("name"))[:80], reason=fault)
         elif node_of(tool.get("annotations")).get("readOnlyHint") is True:
             reason = "the server says that the tool only reads; confirm it by the effect `read`"
             yield Finding(confidence=Confidence.GUESSED, place=str(tool.get("name")), reason=reason, member="effect")
@@ -119,8 +116,14 @@ def name_of(said: str, host: str) -> str:
     return kind_name(Document({"info": {"title": title}, "servers": [{"url": f"https://{host}"}]}))
 
 
-def _is_name(name: Any) -> bool:
-    return isinstance(name, str) and 0 < len(name) <= _MAX_NAME and name.isprintable()
+def _fault(tool: Node) -> str | None:
+    """Why a tool is left out; None if it is not."""
+    name = tool.get("name")
+    if not (isinstance(name, str) and 0 < len(name) <= _MAX_NAME and name.isprintable()):
+        return f"a tool needs a name of at most {_MAX_NAME} printable characters"
+    if is_too_deep(tool):
+        return f"the schema of the tool has more than {MAX_LEVELS} levels"
+    return None
 
 
 def _scheme(root: Node) -> Node:
@@ -169,7 +172,13 @@ _RESULT: Mapping[str, Any] = {
 }
 
 
-def _task_members(root: Node, tool: Node, address: SplitResult) -> Mapping[str, Any]:
+def _output(tool: Node) -> dict[str, Any]:
+    """The schema against which the results of a tool are checked, if it states one."""
+    schema = output_schema(tool.get("outputSchema"))
+    return {} if schema is None else {"output_schema": schema}
+
+
+def _task_members(root: Node, tool: Node, address: SplitResult) -> dict[str, Any]:
     """The members of a tool that may answer with a task, which a job follows; none for another tool.
 
     Since 2026-07-28 the server decides at each call. Servers of 2025-11-25 say it of each tool, and are asked for it.

@@ -10,6 +10,8 @@ from gateway.kinds.importing.model import Node
 
 #: maximum references that lead to references; more are taken as a cycle
 _MAX_CHAIN = 20
+#: maximum levels of objects and arrays within each other
+MAX_LEVELS = 400
 
 
 #: members whose members have names that the document chooses
@@ -26,6 +28,20 @@ _WITHOUT_REFERENCES = frozenset({
 def node_of(value: object) -> Node:
     """The value if it is a mapping, else an empty mapping, because documents contain mistakes."""
     return value if isinstance(value, Mapping) else {}
+
+
+def is_too_deep(value: object) -> bool:
+    """Whether the value has members or items below `MAX_LEVELS` levels, which the import does not follow."""
+    level, found = 0, [value]
+    while found and level <= MAX_LEVELS:
+        found = [each for node in found for each in _containers_in(node)]
+        level += 1
+    return bool(found)
+
+
+def _containers_in(node: object) -> Iterator[object]:
+    inner = node.values() if isinstance(node, Mapping) else node if isinstance(node, list) else ()
+    return (each for each in inner if isinstance(each, Mapping | list))
 
 
 def reference_of(value: object) -> str | None:
@@ -84,7 +100,7 @@ class Document:
 
 
 def _at(root: Any, reference: str) -> Any:
-    if not reference.startswith("#"):
+    if reference != "#" and not reference.startswith("#/"):
         return None
     node = root
     for part in pointer_parts(reference[1:]):

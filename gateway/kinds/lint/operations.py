@@ -186,6 +186,10 @@ def _tool(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         yield ("task",), "is only for further requests; write it in a member of `long_running`"
     elif action.tool is not None and (operation.method != "POST" or operation.is_list or action.graphql):
         yield ("request",), "a tool is called by POST, and its result is a record"
+    elif action.output_schema is not None and action.tool is None:
+        yield ("output_schema",), "is the schema of the results of a tool; name the `tool`, or drop it"
+    elif action.output_schema is not None:
+        yield from of_schema(kind.spec, ("output_schema",), action.output_schema)
 
 
 def _graphql(kind: Kind, operation: Operation) -> Iterator[PlacedError]:

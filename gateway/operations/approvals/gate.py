@@ -120,7 +120,11 @@ async def _proposal(
                 if reads_changes and len(changes) < MAX_ALL_CHANGES:
                     changes += await _changes(resolved, call)
     return Proposal(
-        digest=digest.value, account_id=record.account_id, items=digest.items, requests=shown, changes=changes
+        digest=digest.value,
+        account_id=record.account_id,
+        items=digest.items,
+        requests=shown,
+        changes=changes[:MAX_ALL_CHANGES],
     )
 
 

@@ -146,13 +146,18 @@ class Digest:
 
 
 def _canonical(value: Any) -> Any:
-    """The value with text in place of numbers that canonical JSON does not have."""
+    """The value with text in place of numbers that canonical JSON does not have; no two values have the same form.
+
+    The text is NUL and the digits. Text that begins with NUL itself gets another one.
+    """
     if isinstance(value, Mapping):
         return {name: _canonical(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
         return [_canonical(each) for each in value]
     if isinstance(value, int) and abs(value) > _LARGEST:
-        return str(value)
+        return f"\0{value}"
+    if isinstance(value, str) and value.startswith("\0"):
+        return f"\0{value}"
     return value
 
 

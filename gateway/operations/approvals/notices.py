@@ -77,7 +77,7 @@ class ApprovalNotices:
         if due is None:
             return None
         new = self._job_of(due, asked)
-        [accepted] = await self.jobs.accept_all_within(connection, [new])
+        accepted = await self.jobs.accept_within(connection, new)
         await self.store.count_within(connection, due, accepted.id)
         return accepted
 

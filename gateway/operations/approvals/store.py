@@ -15,7 +15,7 @@ from gateway.foundation.db.where import Where
 from gateway.jobs.leases import LostLease
 from gateway.jobs.model import JobSummary, StoredJob
 from gateway.jobs.sealing import JobKey, JobSealing
-from gateway.jobs.settlements import SETTLED, settling
+from gateway.jobs.settlements import SETTLED, approval_id_of, settling
 from gateway.operations.approvals.model import ApprovalRule, ApproverWord, Asked, Proposal, RecordChange, StoredApproval
 
 #: the field of the job under which the document is sealed
@@ -98,7 +98,7 @@ _END_JOBS = f"""
         FROM approvals JOIN unnest($2::text[], $3::text[], $4::text[]) AS given (status, code, detail)
             ON given.status = approvals.status
         WHERE approvals.job_id = jobs.id AND jobs.status = 'waiting' AND jobs.approval IS NOT NULL
-          AND jobs.approval::json ->> 'id' = approvals.id::text
+          AND COALESCE({approval_id_of("jobs")}, approvals.id) = approvals.id
         RETURNING {SETTLED}
     ), noted AS ({settling("ended")})
     SELECT id FROM ended

@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from gateway.operations.batches.model import ItemStatus
@@ -23,6 +23,10 @@ class Journal:
         self._done: list[tuple[int, int]] = []
         #: indexes of writes that may have been sent and whose response is not stored
         self.in_flight: set[int] = set()
+        #: the same of idempotent writes, which the next attempt repeats
+        self.repeatable: set[int] = set()
+        #: indexes of writes whose intent is in the audit log, and whose end is not
+        self.intended: set[int] = set()
         self.counts: Counter[str] = Counter()
 
     @classmethod
@@ -31,15 +35,18 @@ class Journal:
         journal = cls(total)
         journal._done = [(first, end) for first, end in state.get("done", ())]
         journal.in_flight = set(state.get("in_flight", ()))
+        journal.repeatable = set(state.get("repeatable", ()))
+        journal.intended = set(state.get("intended", ()))
         journal.counts = Counter(state.get("counts", {}))
         return journal
 
     def document(self) -> dict[str, Any]:
         """The journal as the job's state, with the counts that maintenance needs to end the job."""
-        known = {"items": self.total, "items_done": self.done, "items_in_flight": len(self.in_flight)}
+        open_items = len(self.in_flight | self.repeatable)
+        known = {"items": self.total, "items_done": self.done, "items_in_flight": open_items}
         effects = Effects(
             known=known,
-            is_open=bool(self.in_flight),
+            is_open=bool(open_items),
             needs_closing=self.done < self.total,
             summary=self.summary,
             result=self.head(),
@@ -48,6 +55,8 @@ class Journal:
         return {
             "done": self._done,
             "in_flight": sorted(self.in_flight),
+            "repeatable": sorted(self.repeatable),
+            "intended": sorted(self.intended),
             "counts": dict(self.counts),
             **effects.document(),
         }
@@ -72,17 +81,29 @@ class Journal:
     def head(self) -> dict[str, Any]:
         """The head of the result; of operations that have not ended, writes in flight are unknown, others skipped."""
         counts = {status.value: self.counts[status] for status in ItemStatus}
-        counts[ItemStatus.UNKNOWN] += len(self.in_flight)
-        counts[ItemStatus.SKIPPED] += self.total - self.done - len(self.in_flight)
+        open_items = len(self.in_flight | self.repeatable)
+        counts[ItemStatus.UNKNOWN] += open_items
+        counts[ItemStatus.SKIPPED] += self.total - self.done - open_items
         return {"total": self.total, **counts}
 
     def is_done(self, index: int) -> bool:
         place = bisect_right(self._done, (index, self.total)) - 1
         return place >= 0 and index < self._done[place][1]
 
+    def begin(self, indexes: Collection[int], *, is_repeatable: bool) -> None:
+        """Record that writes are about to be sent, whose intents are stored with it."""
+        self.intended.update(indexes)
+        (self.repeatable if is_repeatable else self.in_flight).update(indexes)
+
+    def clear(self, index: int) -> None:
+        """Record that a write was certainly not done."""
+        self.in_flight.discard(index)
+        self.repeatable.discard(index)
+
     def finish(self, index: int, status: ItemStatus) -> None:
         """Record the end of an operation."""
-        self.in_flight.discard(index)
+        self.clear(index)
+        self.intended.discard(index)
         self.counts[status] += 1
         first, end = index, index + 1
         place = bisect_right(self._done, (index, self.total))

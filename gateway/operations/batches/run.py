@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import msgspec
+from msgspec.structs import replace
 
-from gateway import errors
 from gateway.access.audit.log import Entry
 from gateway.contract.kinds import Effect
 from gateway.errors import (
@@ -31,6 +31,7 @@ from gateway.errors import (
 )
 from gateway.foundation import payloads
 from gateway.foundation.aio.batching import Batcher
+from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.telemetry.metrics import BATCH_OPERATIONS
 from gateway.jobs.leases import LostLease
@@ -72,15 +73,18 @@ class _StoredStep(msgspec.Struct):
 class _Change:
     """A change of the journal: writes about to be sent, writes that were not sent, and results of operations."""
 
-    in_flight: Sequence[int] = ()
+    #: their intents are among the entries
+    intended: Sequence[int] = ()
+    #: whether the next attempt repeats those that have no end
+    is_repeatable: bool = False
     cleared: Sequence[int] = ()
     ended: Sequence[ItemResult] = ()
-    #: the audit entries of the operations that were sent
+    #: the audit entries of the operations that are about to be sent, or were
     entries: Sequence[Entry] = ()
 
 
 class _RequestRunContext(InMemoryRunContext):
-    """The run context of one request: only whether its writes are in flight is stored."""
+    """The run context of one request: only the intents of its writes, and whether they are in flight, are stored."""
 
     def __init__(self, commit: Callable[[_Change], Awaitable[None]], indexes: Sequence[int]) -> None:
         super().__init__()
@@ -93,9 +97,16 @@ class _RequestRunContext(InMemoryRunContext):
         self.entries: Sequence[Entry] = ()
 
     async def mark_in_flight(self) -> None:
-        if self.effect is Effect.WRITE and not self.is_in_flight:
-            await self._commit(_Change(in_flight=self._indexes))
-            self.is_in_flight = True
+        if self.effect is Effect.READ or self.is_in_flight:
+            return
+        intents = [replace(entry, entry_kind="intent", at=CLOCK.unix_time()) for entry in self.entries]
+        await self._commit(_Change(intended=self._indexes, is_repeatable=self.is_repeatable, entries=intents))
+        self.is_in_flight = True
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether sending the calls again does no harm."""
+        return self.effect is not Effect.WRITE
 
     async def clear_in_flight(self) -> None:
         if self.is_in_flight:
@@ -178,14 +189,10 @@ class BatchRun:
     async def _end_lost(self) -> None:
         """End the writes that an earlier attempt had in flight as `unknown`, because their responses are lost."""
         for index in sorted(self._journal.in_flight):
-            operation = await self._inputs.operation(self._job, index)
-            error = OutcomeUnknown(
-                "the worker was lost while the write was in flight; look it up before sending it again",
-                extra={"outcome": "unknown", "known": {"request_sent": MAYBE}, "safe_to_retry": False},
-            )
-            ended = _result(index, operation, ItemStatus.UNKNOWN, error)
-            entry = self._calls.settled(await self._calls.lost_entry(index, operation), error)
-            await self._commit(_Change(ended=[ended], entries=[entry]))
+            operation, error = await self._inputs.operation(self._job, index), _lost()
+            ended = ItemResult.of(index, operation, ItemStatus.UNKNOWN, error)
+            entry = await self._calls.lost_entry(index, operation)
+            await self._commit(_Change(ended=[ended], entries=[self._settled(index, entry, error)]))
 
     async def _run_all(self, groups: AsyncGenerator[list[Numbered], None]) -> None:
         """Run groups of operations until there are no more; `_room` limits concurrent requests."""
@@ -233,8 +240,10 @@ class BatchRun:
             pairs = list(zip(group, outcomes, strict=True))
             ended = [self._ended(*numbered, outcome) for numbered, outcome in pairs if outcome is not None]
             rest = [numbered for numbered, outcome in pairs if outcome is None]
-            sent = zip(context.entries, outcomes, strict=False)  # no entries if a call could not be prepared
-            entries = [self._calls.settled(entry, outcome) for entry, outcome in sent if outcome is not None]
+            sent = zip(group, context.entries, outcomes, strict=False)  # no entries if a call could not be prepared
+            entries = [
+                self._settled(index, entry, outcome) for (index, _), entry, outcome in sent if outcome is not None
+            ]
             await self._commit(_Change(cleared=[index for index, _ in rest], ended=ended, entries=entries))
         if rest:
             await self._run_all(_one_by_one(rest))
@@ -260,7 +269,7 @@ class BatchRun:
         except Exception:
             log.exception("a bulk request of a batch failed because of a bug", extra={"job_id": str(self._job.id)})
             unknown = with_unknown_outcome(InternalError(), {"request_sent": MAYBE}, safe_to_retry=False)
-            return [unknown if context.is_in_flight else None] * len(group)
+            return [unknown if context.is_in_flight and not context.is_repeatable else None] * len(group)
 
     async def _run_one(self, index: int, operation: StoredOperation) -> None:
         context = _RequestRunContext(self._commit, [index])
@@ -280,29 +289,35 @@ class BatchRun:
         except Exception:
             log.exception("an operation of a batch failed because of a bug", extra={"job_id": str(self._job.id)})
             outcome = InternalError()
-            if context.is_in_flight:
+            if context.is_in_flight and not context.is_repeatable:
                 outcome = with_unknown_outcome(outcome, {"request_sent": MAYBE}, safe_to_retry=False)
             ended = self._ended(index, operation, outcome)
         else:
             if answer is None:
-                await self._commit(_Change(ended=[_result(index, operation, ItemStatus.SKIPPED, skipped)]))
+                await self._commit(_Change(ended=[ItemResult.of(index, operation, ItemStatus.SKIPPED, skipped)]))
                 return
             outcome = answer
             ended = self._ended(index, operation, answer)
-        entries = [self._calls.settled(entry, outcome) for entry in context.entries]
+        entries = [self._settled(index, entry, outcome) for entry in context.entries]
         await self._commit(_Change(ended=[ended], entries=entries))
+
+    def _settled(self, index: int, entry: Entry, outcome: OperationResult | GatewayError) -> Entry:
+        """The audit entry at the end of an operation: the settlement, if an intent precedes it."""
+        if index in self._journal.intended:
+            entry.entry_kind = "settlement"
+        return self._calls.settled(entry, outcome)
 
     def _ended(self, index: int, operation: StoredOperation, outcome: OperationResult | GatewayError) -> ItemResult:
         """The result of an operation that was sent; an error may end the batch."""
         if isinstance(outcome, OperationResult):
-            return _result(index, operation, ItemStatus.SUCCEEDED, answer=outcome)
+            return ItemResult.of(index, operation, ItemStatus.SUCCEEDED, answer=outcome)
         self._is_ended = self._is_ended or self._options.stop_on_error or _is_of_connector(outcome)
         status = ItemStatus.UNKNOWN if outcome.is_outcome_unknown else ItemStatus.FAILED
-        return _result(index, operation, status, outcome)
+        return ItemResult.of(index, operation, status, outcome)
 
     async def _answer(self, index: int, operation: StoredOperation, context: _RequestRunContext) -> OperationResult:
         if self._options.steps:
-            operation = msgspec.structs.replace(operation, params=self._values.filled(operation.params))
+            operation = replace(operation, params=self._values.filled(operation.params))
         call = await self._calls.prepared(index, operation)
         context.effect = call.effect
         context.entries = [await self._calls.entry(index, call)]
@@ -321,16 +336,27 @@ class BatchRun:
     async def _skip_rest(self) -> None:
         """Store a result for every operation that was not sent."""
         for gap in list(self._journal.gaps()):
-            operations = self._inputs.operations(self._job, gap.stop, gap.start)
-            skipped = [_result(index, each, ItemStatus.SKIPPED) async for index, each in operations]
-            await self._commit_all([_Change(ended=skipped)])
+            skipped, entries = [], []
+            async for index, operation in self._inputs.operations(self._job, gap.stop, gap.start):
+                is_open = index in self._journal.repeatable  # an earlier attempt may have sent it
+                error = (
+                    _lost(is_repeatable=True)
+                    if is_open
+                    else JobCanceled("the batch ended before this operation was sent again")
+                )
+                if index in self._journal.intended:
+                    entries.append(self._settled(index, await self._calls.lost_entry(index, operation), error))
+                status = ItemStatus.UNKNOWN if is_open else ItemStatus.SKIPPED
+                skipped.append(ItemResult.of(index, operation, status, error if is_open else None))
+            await self._commit_all([_Change(ended=skipped, entries=entries)])
 
     async def _commit_all(self, changes: Sequence[_Change]) -> Sequence[None]:
         """Store the changes since the last commit in one statement; later changes are stored by the next one."""
         lines = {}
         for change in changes:
-            self._journal.in_flight |= set(change.in_flight)
-            self._journal.in_flight -= set(change.cleared)
+            self._journal.begin(change.intended, is_repeatable=change.is_repeatable)
+            for index in change.cleared:
+                self._journal.clear(index)
             for ended in change.ended:
                 self._journal.finish(ended.index, ended.status)
                 BATCH_OPERATIONS.add(self._job.kind or "", ended.status)
@@ -348,24 +374,13 @@ async def _one_by_one(operations: Sequence[Numbered]) -> AsyncGenerator[list[Num
         yield [numbered]
 
 
+def _lost(*, is_repeatable: bool = False) -> OutcomeUnknown:
+    return OutcomeUnknown(
+        "the worker was lost while the write was in flight; look it up before sending it again",
+        extra={"outcome": "unknown", "known": {"request_sent": MAYBE}, "safe_to_retry": is_repeatable},
+    )
+
+
 def _is_of_connector(error: GatewayError) -> bool:
     """Whether all further operations would be refused: the connector was deleted, or needs a person."""
     return type(error) is NotFound or isinstance(error, ConnectorNotReady | ReauthorizationRequired)
-
-
-def _result(
-    index: int,
-    operation: StoredOperation,
-    status: ItemStatus,
-    error: GatewayError | None = None,
-    *,
-    answer: OperationResult | None = None,
-) -> ItemResult:
-    return ItemResult(
-        index=index,
-        id=msgspec.UNSET if operation.id is None else operation.id,
-        status=status,
-        result=msgspec.UNSET if answer is None else answer.result,
-        redacted=msgspec.UNSET if answer is None or not answer.redacted else answer.redacted,
-        error=msgspec.UNSET if error is None else errors.document(error),
-    )

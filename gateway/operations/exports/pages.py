@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
-from uuid import UUID
 
 import msgspec
 
@@ -10,6 +9,7 @@ from gateway.foundation.numbered_pages import Place
 from gateway.kinds.catalog import Operation
 from gateway.operations.call import OperationCall
 from gateway.operations.copy_search import CopySearch
+from gateway.operations.permission import Acting
 from gateway.upstream.connector import UpstreamConnector
 
 Params = Mapping[str, Any]
@@ -48,11 +48,11 @@ class ListPages:
 class SearchPages:
     """The pages of a search of the synchronized copy."""
 
-    def __init__(self, search: CopySearch, organization_id: UUID, call: OperationCall) -> None:
+    def __init__(self, search: CopySearch, acting: Acting, call: OperationCall) -> None:
         self._search = search
-        self._organization_id = organization_id
+        self._acting = acting
         self._call = call
 
     async def page(self, params: Params, place: Place | None) -> ExportPage:
-        page = await self._search.page(self._organization_id, msgspec.structs.replace(self._call, params=params))
+        page = await self._search.page(self._acting, msgspec.structs.replace(self._call, params=params))
         return ExportPage(page.data, {**params, "cursor": page.cursor} if page.has_more else None)

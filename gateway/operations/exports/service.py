@@ -173,7 +173,7 @@ class Exports:
                 params=params,
                 selection=FieldSelection(**job.selection),
             )
-            return SearchPages(self.copy_search, job.organization_id, call)
+            return SearchPages(self.copy_search, job, call)
         resolved = await self.connectors.get(job.organization_id, job.connector_id)
         resolved.require_active()
         connector = resolved.connector.in_background() if job.is_background else resolved.connector

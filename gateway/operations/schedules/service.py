@@ -1,7 +1,8 @@
 """The use cases of schedules: create, read, change, delete and run now."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -14,7 +15,7 @@ from gateway.connectors.model import ConnectorRecord
 from gateway.contract.cursors import cursor_after, read_time_cursor
 from gateway.contract.kinds import Effect
 from gateway.contract.schedules import ScheduleDefinition, SchedulePage, ScheduleView
-from gateway.errors import ConnectorNotReady, FieldError, InvalidParams
+from gateway.errors import ConnectorNotReady, FieldError, IdempotencyMismatch, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.turns import mapped
 from gateway.jobs.acceptance import JobAcceptance
@@ -47,9 +48,15 @@ class ScheduleService:
     acceptance: JobAcceptance
     wakeup: Wakeup
 
-    async def create(self, caller: Caller, definition: ScheduleDefinition) -> ScheduleView:
-        """Create a schedule; raises InvalidParams with all faults, and NotFound for the connector."""
-        schedule_id = uuid4()
+    async def create(
+        self, caller: Caller, definition: ScheduleDefinition, *, idempotency_key: UUID | None = None
+    ) -> ScheduleView:
+        """Create a schedule; with a key that the client has used, the schedule that it created.
+
+        Raises InvalidParams with all faults, IdempotencyMismatch if that schedule has another definition, and NotFound
+        for the connector.
+        """
+        schedule_id = caller.new_id(idempotency_key)
         with self.audit.record(
             "schedule.create", caller, connector_id=definition.connector_id, target=str(schedule_id)
         ):
@@ -65,8 +72,11 @@ class ScheduleService:
             )
             checked = self._checked(caller, schedule, definition)
             await self._permit(caller, record, checked)
-            await self.store.insert(checked)
-            return (await self.store.get(caller, schedule_id)).view
+            is_new = await self.store.insert(checked)
+            stored = await self.store.get(caller, schedule_id)
+            if not is_new and stored.definition != checked.definition:
+                raise IdempotencyMismatch("the idempotency key was used for another schedule; use a new one")
+            return stored.view
 
     async def get(self, caller: Caller, schedule_id: UUID) -> ScheduleView:
         """The schedule; raises NotFound."""
@@ -109,6 +119,11 @@ class ScheduleService:
                 await self.store.update_within(connection, after)
             return (await self.store.get(caller, schedule_id)).view
 
+    @staticmethod
+    def next_times(expression: str, timezone: str, count: int) -> Sequence[datetime]:
+        """The next times of a cron expression, in UTC; raises InvalidParams with all faults."""
+        return parsed(expression, timezone).next_times(CLOCK.now(), count)
+
     async def delete(self, caller: Caller, schedule_id: UUID) -> None:
         """Remove the schedule; a run that has begun continues. Raises NotFound."""
         with self.audit.record("schedule.delete", caller, target=str(schedule_id)):
@@ -131,7 +146,7 @@ class ScheduleService:
                     client_id=caller.client_id,
                     request_id=request_id,
                 )
-                [job] = await self.jobs.accept_all_within(connection, [new])
+                job = await self.jobs.accept_within(connection, new)
                 await self.store.add_run_within(connection, schedule, job.id)
             entry.outcome = "accepted"
         await self.wakeup.notify(job.id, job.attempt)

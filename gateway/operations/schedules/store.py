@@ -47,6 +47,7 @@ _INSERT = """
                            selection, key_id, wrapped_key, sealed, cron, timezone, is_enabled, overlap, catch_up,
                            labels, next_run_at, file)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19::jsonb, $20, $21)
+    ON CONFLICT (id) DO NOTHING RETURNING id
 """
 _UPDATE = """
     UPDATE schedules
@@ -86,7 +87,8 @@ _LOCK_DUE = f"""
         SELECT id, row_number() OVER (PARTITION BY organization_id ORDER BY next_run_at) AS turn
         FROM schedules WHERE {_IS_DUE}
     ) AS due ON due.id = schedules.id
-    WHERE {_IS_DUE} ORDER BY turn, next_run_at LIMIT $1 FOR NO KEY UPDATE OF schedules SKIP LOCKED
+    WHERE {_IS_DUE} AND schedules.key_id <> ALL ($2::text[])
+    ORDER BY turn, next_run_at LIMIT $1 FOR NO KEY UPDATE OF schedules SKIP LOCKED
 """
 _MOVE_ON = f"""
     UPDATE schedules
@@ -99,6 +101,11 @@ _MOVE_ON = f"""
         AS moved (id, slot, next_run_at, job_id, reason)
     WHERE schedules.id = moved.id AND schedules.next_run_at = slot
     RETURNING schedules.id
+"""
+_MISS = """
+    UPDATE schedules
+    SET missed_at = next_run_at, missed_reason = $3, next_run_at = $2, is_enabled = $2::timestamptz IS NOT NULL
+    WHERE id = $1
 """
 
 
@@ -119,13 +126,15 @@ class ScheduleStore:
         self._database = database
         self._vault = vault
 
-    async def insert(self, schedule: Schedule) -> None:
-        """Insert a schedule; raises Conflict if the organization has the maximum number."""
+    async def insert(self, schedule: Schedule) -> bool:
+        """Insert a schedule unless its id is stored; whether it is new. Raises Conflict if the organization has the
+        maximum number.
+        """
         async with self._database.tenant(schedule.organization_id) as connection, connection.transaction():
             await connection.execute(_LOCK_ORGANIZATION, schedule.organization_id)
             if await connection.fetchval(_COUNT, schedule.organization_id) >= _MAX:
                 raise Conflict(f"the organization has {_MAX} schedules, the most it may have; delete some")
-            await connection.execute(_INSERT, *self._values(schedule))
+            return await connection.fetchval(_INSERT, *self._values(schedule)) is not None
 
     async def get(self, caller: Caller, schedule_id: UUID) -> Schedule:
         """The schedule; raises NotFound, also if the caller may not see it."""
@@ -179,15 +188,27 @@ class ScheduleStore:
         async with self._database.system() as connection:
             return bool(await connection.fetchval(_ANY_DUE))
 
-    async def lock_due_within(self, connection: Connection, limit: int) -> tuple[Sequence[DueSlot], datetime | None]:
-        """Lock due slots of all organizations until the transaction ends; returns them and PostgreSQL's time."""
-        rows = await connection.fetch(_LOCK_DUE, limit)
-        return [self._due(row) for row in rows], rows[0]["now"] if rows else None
+    async def lock_due_within(self, connection: Connection, limit: int) -> tuple[Sequence[Any], datetime | None]:
+        """Lock due slots of all organizations until the transaction ends.
+
+        Returns the rows for `due_of`, with `next_run_at`, the slot, and PostgreSQL's time. Schedules whose key is
+        forgotten wait.
+        """
+        rows = await connection.fetch(_LOCK_DUE, limit, self._vault.forgotten)
+        return rows, rows[0]["now"] if rows else None
 
     async def move_on_within(self, connection: Connection, outcomes: Sequence[SlotOutcome]) -> Collection[UUID]:
         """Store the outcomes of locked slots; returns the ids of the schedules whose slot had not changed."""
+        if not outcomes:
+            return set()
         columns = zip(*map(_moved, outcomes), strict=True)
         return {row["id"] for row in await connection.fetch(_MOVE_ON, *map(list, columns))}
+
+    async def miss_within(
+        self, connection: Connection, schedule_id: UUID, next_run_at: datetime | None, reason: str
+    ) -> None:
+        """Let a locked slot pass whose schedule cannot be run; without a next slot, the schedule is disabled."""
+        await connection.execute(_MISS, schedule_id, next_run_at, reason)
 
     def _found(self, row: Any) -> Schedule:
         if row is None:
@@ -262,7 +283,8 @@ class ScheduleStore:
             updated_at=row["updated_at"],
         )
 
-    def _due(self, row: Any) -> DueSlot:
+    def due_of(self, row: Any) -> DueSlot:
+        """The due slot in a row that `lock_due_within` returned."""
         schedule = self._schedule(row)
         return DueSlot(
             schedule=schedule,

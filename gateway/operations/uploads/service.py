@@ -33,7 +33,7 @@ from gateway.upstream.field_selection import FieldSelection, selected
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile, with_file
-from gateway.upstream.upload_session import SessionUpload, completed, open_session
+from gateway.upstream.upload_session import OffsetMoved, SessionUpload, completed, open_session
 
 #: the audit name of a request whose upload does not exist
 _OPERATION = "upload"
@@ -158,12 +158,12 @@ class Uploads:
         if isinstance(found, OperationResult):
             return found
         if found != offset:
-            raise UploadOffsetMismatch(
-                f"the upload continues at byte {found}, not {offset}; send the rest of the file from there",
-                extra={"expected_offset": found},
-            )
+            raise _mismatch(found, offset)
         fence = await self.store.take(resumed.upload)
-        return await resumed.session.send(part, offset, partial(self.store.ensure_held, resumed.upload, fence))
+        try:
+            return await resumed.session.send(part, offset, partial(self.store.ensure_held, resumed.upload, fence))
+        except OffsetMoved as moved:
+            raise _mismatch(moved.offset, offset) from moved
 
     async def _finish(
         self, entry: Entry, resumed: _Resumed, send: Callable[[], Awaitable[int | OperationResult]]
@@ -210,6 +210,13 @@ class Uploads:
 
 def _session_of(caller: Caller) -> UUID | None:
     return None if caller.session is None else caller.session.id
+
+
+def _mismatch(stored: int, offset: int) -> UploadOffsetMismatch:
+    return UploadOffsetMismatch(
+        f"the upload continues at byte {stored}, not {offset}; send the rest of the file from there",
+        extra={"expected_offset": stored},
+    )
 
 
 def _ensure_fits(resumed: _Resumed, offset: int, size: int, *, is_last: bool) -> None:

@@ -18,13 +18,18 @@ from redis.asyncio import Redis
 from redis.exceptions import NoPermissionError, RedisError
 
 from gateway.connectors.imports.store import ImportedKindStore
-from gateway.connectors.key_rotation.rotation import Rotation
+from gateway.connectors.key_rotation.rotation import census
+from gateway.connectors.reference_checks import checked_references
+from gateway.connectors.secret_values import open_secret_values, require_one_vault
 from gateway.context_store.sync.schedule import Intervals
 from gateway.errors import GatewayError
 from gateway.foundation.db.migrate import SchemaError, pending
 from gateway.foundation.db.pool import Database
 from gateway.foundation.db.replica import replica_lag
-from gateway.foundation.vault.vault import KeyListError, Vault, read_keys
+from gateway.foundation.db.servers import DatabaseServers
+from gateway.foundation.vault.key_services.opening import require_known_services, unwrapped
+from gateway.foundation.vault.key_services.service import KeyServiceAway, KeyServiceError, KeyServiceRefused
+from gateway.foundation.vault.vault import KeyListError, Vault, WrappedKey, read_keys
 from gateway.kinds.find.vectors import folder as vectors_folder
 from gateway.kinds.loading import serving_catalog
 from gateway.kinds.suggestions import did_you_mean
@@ -97,7 +102,9 @@ async def check_results(settings: Settings, environ: Mapping[str, str] = os.envi
         of_search(vectors_folder()),
     ):
         yield result
-    async for result in of_postgres(settings):
+    async for result in of_key_services(settings, environ):
+        yield result
+    async for result in of_postgres(settings, environ):
         yield result
     if settings.database_read_url is not None:
         yield await of_replica(settings)
@@ -128,9 +135,15 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
     """The encryption keys, the kinds, and the addresses, read as a process does when it starts."""
     try:
         keys = read_keys(settings.encryption_keys, settings.encryption_keys_file)
+        require_known_services(keys)
         yield passed("encryption keys", f"the key {keys[0][0]} encrypts; keys that decrypt: {len(keys)}")
     except KeyListError as error:
         yield failed("encryption keys", str(error))
+    else:
+        try:
+            require_one_vault(settings.secret_references, keys, environ)
+        except SettingsError as error:
+            yield failed("secret references", str(error))
     catalog = serving_catalog(settings.specs)
     yield passed("specs", f"{len(catalog.kinds)} kinds: {', '.join(catalog.kinds)}")
     for missing in catalog.missing:
@@ -149,6 +162,24 @@ def of_settings(settings: Settings, environ: Mapping[str, str]) -> Iterator[Chec
         return
     if settings.public_url is None and settings.address[0] not in ("127.0.0.1", "::1", "localhost"):
         yield warning("public URL", "GATEWAY_PUBLIC_URL is not set, so links and OAuth callbacks name the bind address")
+
+
+async def of_key_services(settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[CheckResult]:
+    """Whether each key service unwraps its keys; nothing for keys that are in the settings, or cannot be read."""
+    try:
+        keys = read_keys(settings.encryption_keys, settings.encryption_keys_file)
+        require_known_services(keys)
+    except KeyListError:
+        return
+    for key_id, key in keys:
+        if isinstance(key, WrappedKey):
+            try:
+                await unwrapped([(key_id, key)], environ)
+            except KeyServiceError as error:
+                held = f"running processes hold their keys for up to {settings.encryption_keys_seconds:,.0f} s after"
+                yield failed("key service", f"{error}; {held} it last unwrapped them; no process can start")
+            else:
+                yield passed("key service", f"{key.url} unwraps the key {key_id}")
 
 
 def of_machine(settings: Settings) -> Iterator[CheckResult]:
@@ -185,10 +216,10 @@ def needed_files(settings: Settings) -> int:
     return settings.max_connections + settings.max_upstream_connections + settings.database_pool + _OTHER_FILES
 
 
-async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
+async def of_postgres(settings: Settings, environ: Mapping[str, str] = os.environ) -> AsyncIterator[CheckResult]:
     """Whether PostgreSQL answers, its version, clock and schema, and what `of_contents` checks."""
     try:
-        connection = await asyncpg.connect(settings.database_url, timeout=5, statement_cache_size=0)
+        connection = await DatabaseServers(settings.database_url).connect(timeout=5, statement_cache_size=0)
     except (OSError, TimeoutError, ValueError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:
         yield failed(
             "PostgreSQL", f"does not answer: {_one_line(error)}. Check GATEWAY_DATABASE_URL, or run `gateway up`"
@@ -224,7 +255,7 @@ async def of_postgres(settings: Settings) -> AsyncIterator[CheckResult]:
         async with Database.open(
             settings.database_url, size=1, command_timeout=10, has_pooler=settings.has_pooler
         ) as database:
-            async for result in of_contents(database, settings):
+            async for result in of_contents(database, settings, environ):
                 yield result
     except GatewayError as error:
         yield failed(
@@ -255,8 +286,10 @@ _SERVER = """
 """
 
 
-async def of_contents(database: Database, settings: Settings) -> AsyncIterator[CheckResult]:
-    """Workers, the queue, failed synchronizations, unserved connectors, sunsets, and the keys of stored credentials."""
+async def of_contents(database: Database, settings: Settings, environ: Mapping[str, str]) -> AsyncIterator[CheckResult]:
+    """Workers, the queue, failed synchronizations, unserved connectors, sunsets, the keys of stored credentials, and
+    references.
+    """
     statistics = await read_statistics(database)
     alive = [worker for worker in statistics.workers if worker.is_alive]
     if alive:
@@ -281,7 +314,7 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
         keys = dict(read_keys(settings.encryption_keys, settings.encryption_keys_file))
     except KeyListError:
         return
-    rows = await Rotation(database, Vault(list(keys.items())), SEALED_TABLES).census()
+    rows = await census(database, SEALED_TABLES)
     for key_id, count in rows.items():
         if key_id not in keys:
             yield failed(
@@ -290,6 +323,40 @@ async def of_contents(database: Database, settings: Settings) -> AsyncIterator[C
     stale = rows.total() - rows[next(iter(keys))]
     if stale:
         yield warning("credentials", f"{stale} are wrapped by older keys; run `gateway keys rotate`")
+    try:
+        vault = Vault(await unwrapped([*keys.items()], environ))
+    except KeyServiceError:
+        return
+    async for result in of_secret_references(database, settings, vault, environ):
+        yield result
+
+
+async def of_secret_references(
+    database: Database, settings: Settings, vault: Vault, environ: Mapping[str, str]
+) -> AsyncIterator[CheckResult]:
+    """Whether Vault accepts the gateway's sign-in, and which references of connectors it cannot read."""
+    what, read, refusal = "secret references", 0, None
+    async with open_secret_values(settings.secret_references, environ) as values:
+        try:
+            try:
+                await values.require_sign_in()
+            except KeyServiceRefused as error:
+                refusal = error
+            async for each in checked_references(database, vault, values):
+                if each.trouble is None:
+                    read += 1
+                else:
+                    whose = f"of the organization {each.organization_id}"
+                    yield failed(
+                        what, f"{each.credential} of the connector {each.connector_id} {whose}: {each.trouble}"
+                    )
+        except KeyServiceAway as error:
+            yield failed(what, f"{error}; calls with a reference get 503")
+            return
+    if refusal is not None and not read:
+        yield failed(what, f"{refusal}: check the variables VAULT_…")
+    elif read or settings.secret_references:
+        yield passed(what, f"Vault accepts the sign-in; credentials that it gives: {read}")
 
 
 _METHODS_IN_USE = """

@@ -144,7 +144,7 @@ async def read_work_in_progress(
 ) -> WorkInProgress:
     """The statistics of one organization as of now, or of these workspaces of it; raises Unavailable."""
     limit = None if workspaces is None else list(workspaces)
-    async with database.tenant(organization_id) as connection:
+    async with database.all_copies(organization_id) as connection:
         jobs = {row["status"]: row["jobs"] for row in await connection.fetch(_OWN_JOBS, organization_id, limit)}
         copies = await connection.fetchrow(_OWN_COPIES, organization_id, limit)
     assert copies is not None
@@ -153,7 +153,7 @@ async def read_work_in_progress(
 
 async def read_own_copies(database: Database, organization_id: UUID) -> Sequence[SyncStatistics]:
     """The synchronized copies of one organization; raises Unavailable."""
-    async with database.tenant(organization_id) as connection:
+    async with database.all_copies(organization_id) as connection:
         return [SyncStatistics(**row) for row in await connection.fetch(_OWN_SYNC, organization_id)]
 
 

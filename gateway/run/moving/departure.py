@@ -1,7 +1,7 @@
-"""Exports an organization: all its rows, as of one moment, to a sealed file."""
+"""Exports an organization: all its rows, as of one moment, and the stored files of its jobs, to a sealed file."""
 
 import base64
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
@@ -11,16 +11,22 @@ import msgspec
 
 from gateway.errors import NotFound
 from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.db.migrate import applied_migrations, installed_version
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.proof import Signer
 from gateway.foundation.vault.sealed_file import Lock, SealedWriter
 from gateway.foundation.vault.vault import Sealed, Vault
-from gateway.run.moving.document import SEALED, AuditKey, Line, Manifest, columns_of, quoted
+from gateway.run.moving.document import SEALED, AuditKey, Contents, Line, Manifest, columns_of, line_of, quoted
+from gateway.run.moving.files import DepartingFiles
 from gateway.run.moving.tables import AUDIT, MOVED, MovedTable
 
 #: bytes of the sealed file that are held at most
 _CHUNK = 256 << 10
+#: bytes of a line that is compressed in a thread
+_LONG = 64 << 10
+#: how often the files of jobs that have ended meanwhile are copied before writes are refused
+_ROUNDS = 3
 
 _NAME = "SELECT name FROM organizations WHERE id = $1 AND deletion_job IS NULL"
 _FORMER_KEYS = "SELECT key_id, public_key FROM audit_former_keys WHERE organization_id = $1"
@@ -40,7 +46,9 @@ _AUDIT_ROWS = """
     WHERE audit.organization_id = $1 ORDER BY audit.id
 """
 
-_ENCODER = msgspec.json.Encoder()
+
+async def _never() -> None:
+    """Refuse no writes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,32 +59,72 @@ class Departure:
     vault: Vault
     #: the keys that sign the audit log
     signers: Sequence[Signer]
+    files: DepartingFiles
 
-    async def lines(self, organization_id: UUID, counts: dict[str, int]) -> AsyncIterator[bytes]:
-        """The lines of the file; counts the rows by table. Raises NotFound."""
+    async def lines(
+        self,
+        organization_id: UUID,
+        contents: Contents,
+        *,
+        freeze: Callable[[], Awaitable[None]] = _never,
+        with_files: bool = True,
+    ) -> AsyncIterator[bytes]:
+        """The lines of the file; counts what it has. Raises NotFound.
+
+        `freeze` is called once the files of the jobs that have ended are copied, which takes as long as they are large.
+        """
+        async with self.database.system() as connection:
+            yield line_of(Line(begin=await self._manifest(connection, organization_id)))
+        copied: set[UUID] = set()
+        for _ in range(_ROUNDS if with_files else 0):
+            async with self.database.tenant(organization_id) as connection:
+                jobs = await self._jobs(connection, organization_id, copied)
+            async for line in self.files.lines(organization_id, jobs, contents):
+                yield line
+        await freeze()
         async with (
             self.database.system() as connection,
             connection.transaction(isolation="repeatable_read", readonly=True),
         ):
             manifest = await self._manifest(connection, organization_id)
-            yield _line(Line(begin=manifest))
+            yield line_of(Line(begin=manifest))
             for table in MOVED:
-                counts[table.name] = 0
+                contents.rows[table.name] = 0
                 async for line in self._lines(connection, organization_id, table, manifest.columns[table.name]):
                     yield line
-                    counts[table.name] += 1
-        yield _line(Line(end=counts))
+                    contents.rows[table.name] += 1
+            jobs = await self._jobs(connection, organization_id, copied) if with_files else []
+        async for line in self.files.lines(organization_id, jobs, contents):
+            yield line
+        yield line_of(Line(end=contents))
 
-    async def chunks(self, organization_id: UUID, lock: Lock, counts: dict[str, int]) -> AsyncIterator[bytes]:
+    async def chunks(
+        self,
+        organization_id: UUID,
+        lock: Lock,
+        contents: Contents,
+        *,
+        freeze: Callable[[], Awaitable[None]] = _never,
+        with_files: bool = True,
+    ) -> AsyncIterator[bytes]:
         """The bytes of the sealed file."""
         file = BytesIO()
         writer = SealedWriter(file, lock)
-        async for line in self.lines(organization_id, counts):
-            writer.write(line)
+        async for line in self.lines(organization_id, contents, freeze=freeze, with_files=with_files):
+            if len(line) > _LONG:
+                await in_thread(writer.write, line)
+            else:
+                writer.write(line)
             if file.tell() >= _CHUNK:
                 yield _taken(file)
         writer.close()
         yield _taken(file)
+
+    async def _jobs(self, connection: Connection, organization_id: UUID, copied: set[UUID]) -> list[UUID]:
+        """The jobs whose files are not copied yet, which are then."""
+        jobs = [each for each in await self.files.jobs(connection, organization_id) if each not in copied]
+        copied.update(jobs)
+        return jobs
 
     async def _manifest(self, connection: Connection, organization_id: UUID) -> Manifest:
         name = await connection.fetchval(_NAME, organization_id)
@@ -110,7 +158,7 @@ class Departure:
             line = Line(table=table.name, row=msgspec.Raw(row["row"].encode()))
             if sealing is not None and row["key_id"] is not None:
                 line.key, line.context = self._data_key(table.name, row), row["context"]
-            yield _line(line)
+            yield line_of(line)
 
     def _data_key(self, table: str, row: Any) -> str:
         """The unwrapped data key: the file as a whole is sealed."""
@@ -124,7 +172,3 @@ def _taken(file: BytesIO) -> bytes:
     file.seek(0)
     file.truncate()
     return written
-
-
-def _line(line: Line) -> bytes:
-    return _ENCODER.encode(line) + b"\n"

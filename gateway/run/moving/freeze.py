@@ -1,7 +1,7 @@
 """Refuses an organization's writes while it is moved, and waits for its work in progress."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import UUID
 
 from gateway.errors import Conflict
@@ -38,7 +38,7 @@ _WRITING = """
 """
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Freeze:
     """The writes of an organization."""
 
@@ -46,12 +46,14 @@ class Freeze:
     organization_id: UUID
     #: the job that exports it
     job_id: UUID | None = None
+    _has_begun: bool = field(default=False, init=False)
 
     async def begin(self, patience: float = PATIENCE) -> None:
         """Refuse writes, and wait until nothing is written. Queued jobs stay in the queue.
 
         Raises Conflict, after writes are allowed again, if jobs still run after `patience` seconds.
         """
+        self._has_begun = True
         await _changed(self.database, _FREEZE, self.organization_id, self.job_id)
         try:
             loop = asyncio.get_running_loop()
@@ -68,6 +70,11 @@ class Freeze:
     async def end(self) -> None:
         """Allow writes again."""
         await _changed(self.database, _THAW, self.organization_id)
+
+    async def abandon(self) -> None:
+        """Allow writes again if they were refused by `begin`, and not by an earlier export."""
+        if self._has_begun:
+            await self.end()
 
     async def _is_busy(self) -> bool:
         async with self.database.tenant(self.organization_id) as connection:

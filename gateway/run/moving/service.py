@@ -1,5 +1,6 @@
 """The use case of administrators: export their organization as a job, whose result is the sealed file."""
 
+import logging
 from dataclasses import dataclass
 from uuid import uuid4
 
@@ -17,9 +18,12 @@ from gateway.jobs.stored_files.store import StoredFiles
 from gateway.jobs.tasks import EXPORT_ORGANIZATION
 from gateway.jobs.wakeup import Wakeup
 from gateway.run.moving.departure import Departure
+from gateway.run.moving.document import Contents
 from gateway.run.moving.freeze import Freeze, thaw_stranded
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.responses import OperationResult
+
+log = logging.getLogger(__name__)
 
 _HEADERS = {
     "Content-Type": "application/octet-stream",
@@ -38,7 +42,9 @@ class OrganizationExport:
     files: StoredFiles
     wakeup: Wakeup
 
-    async def start(self, caller: Caller, recipient_key: str, request_id: str | None) -> StoredJob:
+    async def start(
+        self, caller: Caller, recipient_key: str, request_id: str | None, *, with_files: bool = True
+    ) -> StoredJob:
         """The job; raises InvalidParams for a text that is no key."""
         with self.audit.record("organization.export", caller, target=str(caller.organization_id)) as entry:
             caller.require(Scope.ADMIN)
@@ -54,7 +60,7 @@ class OrganizationExport:
                     organization_id=caller.organization_id,
                     client_id=caller.client_id,
                     task=EXPORT_ORGANIZATION.name,
-                    params={"recipient_key": recipient_key},
+                    params={"recipient_key": recipient_key, "with_files": with_files},
                     target=str(caller.organization_id),
                     request_id=request_id,
                 )
@@ -64,16 +70,23 @@ class OrganizationExport:
         return accepted.job
 
     async def run_job(self, job: StoredJob, run_context: JobRunContext) -> OperationResult:
-        """Refuse writes, and store the file. Without one, writes are served again."""
-        freeze = Freeze(self.database, job.organization_id, job.id)
-        await freeze.begin()
+        """Store the file; writes are refused from its rows on. Without a file, they are served again."""
+        freeze, contents = Freeze(self.database, job.organization_id, job.id), Contents()
         try:
-            lock = Lock.for_recipient(job.params["recipient_key"])
-            file = File(200, _HEADERS, None, self.departure.chunks(job.organization_id, lock, {}))
+            chunks = self.departure.chunks(
+                job.organization_id,
+                Lock.for_recipient(job.params["recipient_key"]),
+                contents,
+                freeze=freeze.begin,
+                with_files=job.params.get("with_files", True),
+            )
+            file = File(200, _HEADERS, None, chunks)
             stored = await self.files.save(job.organization_id, job.id, job.fence, file, run_context)
         except Exception:
-            await freeze.end()
+            await freeze.abandon()
             raise
+        for lost in contents.lost_files:
+            log.warning("a stored file is not in the export", extra={"job_id": lost.job_id, "reason": lost.reason})
         return OperationResult(result=msgspec.Raw(msgspec.json.encode(stored)))
 
     async def resume(self) -> None:

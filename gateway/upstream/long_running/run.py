@@ -27,6 +27,7 @@ from gateway.errors import (
 )
 from gateway.foundation import payloads
 from gateway.foundation.aio.background import cancel_and_wait
+from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.long_running import RUN_ID, ItemResults
 from gateway.kinds.members import value_at
 from gateway.upstream.encoding import upstream_segment
@@ -46,6 +47,7 @@ from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.portions import ITEMS, Params, Portions, ResultPosition, Tally
 from gateway.upstream.long_running.result_pages import listed, result_pages
 from gateway.upstream.mcp_messages import require_complete
+from gateway.upstream.mcp_results import LARGE_CONTENT, checked
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at
 from gateway.upstream.retries import TRIES, back_off, is_refusal
@@ -221,7 +223,7 @@ class LongRun:
             return
         run_id = value_at(answer.decoded(), how.start.id)
         if not run_id and how.start.immediate:
-            self._record = OperationResult(result=self._record_in(answer))
+            self._record = await self._record_of(answer)
             return
         if not run_id:
             raise UpstreamInvalidResponse(
@@ -357,7 +359,7 @@ class LongRun:
         elif action.records is not None:
             await self._store_records(number, answer)
         else:
-            self._record = self._record_of(number, self._record_in(await self._last_answer(number, answer)))
+            self._record = self._with_id(number, await self._record_of(await self._last_answer(number, answer)))
         await self._progress()
 
     async def _last_answer(self, number: int, answer: OperationResult) -> OperationResult:
@@ -375,20 +377,27 @@ class LongRun:
                 await self._give_up(number)
             raise
 
-    def _record_in(self, answer: OperationResult) -> msgspec.Raw:
-        """The record in the last response; raises an error for the result of a tool that has not done its work."""
-        operation = self._run.call.operation
-        record = raw_at(answer.result, operation.action.record or ()) or NULL
-        if operation.action.tool is not None:
-            require_complete(operation, record)
-        return record
+    async def _record_of(self, answer: OperationResult) -> OperationResult:
+        """`_record_in`; a large result of a tool is checked in a thread."""
+        is_large = self._run.call.operation.action.output_schema is not None and len(answer.result) > LARGE_CONTENT
+        return await in_thread(self._record_in, answer) if is_large else self._record_in(answer)
 
-    def _record_of(self, number: int, record: msgspec.Raw) -> OperationResult:
+    def _record_in(self, answer: OperationResult) -> OperationResult:
+        """The record in the last response; raises an error for the result of a tool that has not done its work."""
+        call = self._run.call
+        record = OperationResult(result=raw_at(answer.result, call.operation.action.record or ()) or NULL)
+        if call.operation.action.tool is None:
+            return record
+        require_complete(call.operation, record.result)
+        return checked(call.operation, call.effect, record)
+
+    def _with_id(self, number: int, record: OperationResult) -> OperationResult:
+        """The record with the id of its portion, if the spec names a member for it."""
         name = self._how.results.id_field
         if name is None:
-            return OperationResult(result=record)
-        document = {**payloads.record(record), name: self._portions.started.get(number)}
-        return OperationResult(result=msgspec.Raw(msgspec.json.encode(document)))
+            return record
+        document = {**payloads.record(record.result), name: self._portions.started.get(number)}
+        return replace(record, result=msgspec.Raw(msgspec.json.encode(document)))
 
     async def _lines(self, number: int, answer: OperationResult, reason: str | None, how: ItemResults) -> list[Line]:
         """A line for each item of a portion that has ended."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from pydantic import SecretStr
 from yarl import URL
 
 from gateway.errors import GatewayError
@@ -42,7 +43,7 @@ class TokenClient:
     async def redeem(self, app: App, code: messages.Code) -> TokenSet | TokenError:
         """Exchange a code for tokens; a failure is a TokenError. A code is never sent twice."""
         oauth = self.spec.oauth_endpoints
-        request = messages.code_request(oauth, self._address(oauth.token_url), app, code)
+        request = messages.code_request(oauth, self._address(oauth.token_url), self._proven(app), code)
         return await self._tokens(request)
 
     async def renew(self, app: App, credentials: Mapping[str, str], method: AuthMethod) -> TokenSet | TokenError:
@@ -50,7 +51,7 @@ class TokenClient:
 
         Raises ReauthorizationRequired if there is no refresh token.
         """
-        oauth = self.spec.oauth_endpoints
+        oauth, app = self.spec.oauth_endpoints, self._proven(app)
         address = self._address(oauth.token_url)
         if method.grant_type == "client_credentials":
             result = await self._tokens(messages.client_request(oauth, address, app, self.environment))
@@ -81,14 +82,32 @@ class TokenClient:
         oauth = self.spec.oauth_endpoints
         if oauth.revocation_url is None:
             return False
-        request = messages.revoke_request(oauth, self._address(oauth.revocation_url), app, credentials)
-        if request is None:
-            return False
-        try:
-            exchange = await self._session(self.spec.failure).exchange(request, timeout=_TIMEOUT)
-        except GatewayError:
-            return False
-        return exchange.error is None
+        # Servers of the official MCP SDK also read the secret of other apps from the form, an empty one too. It is sent
+        # only after a refusal, because RFC 6749 §2.3 forbids a second proof.
+        attempts = (False, True) if oauth.resource is not None and (app is None or app.keys is None) else (False,)
+        address = self._address(oauth.revocation_url)
+        for attempt in attempts:
+            proven = None if app is None else self._proven(app)
+            request = messages.revoke_request(oauth, address, proven, credentials, is_secret_in_form=attempt)
+            if request is None:
+                return False
+            try:
+                exchange = await self._session(self.spec.failure).exchange(request, timeout=_TIMEOUT)
+            except GatewayError:
+                return False
+            if exchange.error is None:
+                return True
+            if exchange.response.status not in (400, 401):
+                break
+        return False
+
+    def _proven(self, app: App) -> App:
+        """The app with a new proof for one request, if its keys prove it."""
+        if app.keys is None:
+            return app
+        override = self.upstreams.overrides.get(self.spec.kind)
+        audience = messages.issuer_of(self.spec, self.environment, override)
+        return replace(app, assertion=SecretStr(app.keys.assertion(app.client_id, audience, CLOCK.now())))
 
     def _address(self, template: str) -> URL:
         return messages.endpoint(template, self.environment, self.upstreams.overrides.get(self.spec.kind))

@@ -42,9 +42,13 @@ _STYLES = {"basic": "client_secret_basic", "body": "client_secret_post", "none":
 #: RFC 6749 §5.2: errors that refuse the app itself rather than its grant
 _APP_CODES = frozenset({"invalid_client", "unauthorized_client"})
 #: members of requests that are secrets (RFC 6749 §2.3.1, §4.1.3, §6; RFC 7636 §4.5; RFC 7009 §2.1; RFC 7523 §2.1)
-_SECRET_MEMBERS = frozenset({"assertion", "client_secret", "code", "code_verifier", "refresh_token", "token"})
+_SECRET_MEMBERS = frozenset(
+    {"assertion", "client_assertion", "client_secret", "code", "code_verifier", "refresh_token", "token"}
+)
 #: the grant of a signed JWT (RFC 7523 §2.1)
 _JWT_BEARER = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+#: the type of a signed JWT that proves a client (RFC 7523 §2.2)
+_CLIENT_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 #: seconds that the clocks of both sides may differ before a refused assertion is taken for the clock's fault
 _CLOCK_DIFFERENCE = 30
 #: seconds; a token with a longer `expires_in` counts as one that never expires
@@ -201,9 +205,17 @@ def _resource(oauth: OAuthEndpoints) -> dict[str, str]:
 
 
 def revoke_request(
-    oauth: OAuthEndpoints, address: URL, app: App | None, credentials: Mapping[str, str]
+    oauth: OAuthEndpoints,
+    address: URL,
+    app: App | None,
+    credentials: Mapping[str, str],
+    *,
+    is_secret_in_form: bool = False,
 ) -> UpstreamRequest | None:
-    """The revocation request: RFC 7009, or the application's own; None if a token or an app for it is missing."""
+    """The revocation request: RFC 7009, or the application's own; None if a token or an app for it is missing.
+
+    `is_secret_in_form` adds the app's secret to the form, perhaps an empty one, however the app authenticates.
+    """
     access, refresh = credentials.get("access_token"), credentials.get("refresh_token")
     if oauth.revocation_style == "bearer":
         headers = {"Authorization": f"Bearer {access}", "Accept": _JSON}
@@ -222,11 +234,16 @@ def revoke_request(
     # Where the body is JSON, it is the application's own form of RFC 7009, which knows no hint.
     hint = None if oauth.encoding == "json" else "refresh_token" if refresh else "access_token"
     form, _ = prepare_revoke_token_request(refresh or access, hint)
+    own = app.authentication or oauth.client_authentication
+    if oauth.revocation_authentication and own not in oauth.revocation_authentication:
+        own = oauth.revocation_authentication[0]
+    if is_secret_in_form and own != "body":
+        form = f"{form}&{urlencode({'client_secret': app.client_secret.get_secret_value()})}"
     return _request(
         oauth,
         oauth.revocation_method,
         address=address,
-        app=app,
+        app=replace(app, authentication=own),
         form=form,
         effect=Effect.IDEMPOTENT,
         operation="oauth.revoke",
@@ -244,15 +261,18 @@ def _request(
 ) -> UpstreamRequest:
     """A form with the app's proof (RFC 6749 §2.3.1), if any, written as JSON if the application reads no forms."""
     secret, headers = "", dict[str, str]()
-    if app is not None and app.client_id:
+    if app is not None and app.assertion is not None:
+        proof = {"client_assertion_type": _CLIENT_ASSERTION, "client_assertion": app.assertion.get_secret_value()}
+        form = f"{form}&{urlencode({'client_id': app.client_id, **proof})}"
+    elif app is not None and app.client_id:
         secret = app.client_secret.get_secret_value()
         # An app without a secret is a public client: it only names itself.
         style = app.authentication or oauth.client_authentication
         if oauth.resource is not None and secret and style == "basic":
             # Servers of the official MCP SDK look a client up by this member, whatever proves that it is the client.
             form = f"{form}&{urlencode({'client_id': app.client_id})}"
-        proof = ClientAuth(app.client_id, secret, _STYLES[style] if secret else "none")
-        _, headers, form = proof.prepare(method, "", {}, form)
+        authentication = ClientAuth(app.client_id, secret, _STYLES.get(style, "none") if secret else "none")
+        _, headers, form = authentication.prepare(method, "", {}, form)
     if oauth.encoding == "json":
         content_type, body = _JSON, msgspec.json.encode(dict(parse_qsl(form, keep_blank_values=True)))
     else:

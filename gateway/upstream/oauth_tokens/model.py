@@ -5,20 +5,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, get_args
 
 from pydantic import SecretStr
 from yarl import URL
 
 from gateway.errors import ConnectorNotReady, FieldError, GatewayError, InvalidCredentials, ReauthorizationRequired
-from gateway.kinds.authentication import AuthMethod
+from gateway.kinds.authentication import AuthMethod, ClientAuthentication
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream.requests import checked_environment
+
+if TYPE_CHECKING:
+    from gateway.upstream.oauth_tokens.client_keys import ClientKeys
 
 log = logging.getLogger(__name__)
 
 #: a token is renewed this long before it ends
 SKEW = timedelta(seconds=60)
+#: the member of stored credentials that says how their app authenticates; without it, as the kind says
+APP_AUTHENTICATION = "client_authentication"
+_AUTHENTICATIONS: Mapping[str, ClientAuthentication] = {each: each for each in get_args(ClientAuthentication)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,11 @@ class App:
     #: whether the gateway has registered it, and may register another one in its place
     is_registered: bool = False
     #: how it authenticates at the token endpoint, if not as the kind says
-    authentication: Literal["basic", "body", "none"] | None = None
+    authentication: ClientAuthentication | None = None
+    #: the keys that prove it in place of a secret
+    keys: "ClientKeys | None" = None
+    #: a JWT that they have signed for one request
+    assertion: SecretStr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +93,22 @@ def credentials_of(
 ) -> dict[str, str]:
     """Credentials with new tokens in place; an old refresh token stays when no new one came (RFC 6749 §6).
 
-    They contain the app's id, and the secret of an organization's own app, because its tokens outlive the
-    organization's override. The platform's secret stays in the settings.
+    They contain the app that only its tokens name once another app has replaced it.
     """
-    made_by = {method.client_id: app.client_id} if app.client_id else {}
+    return {**(old or {}), **tokens.credentials, **credentials_of_app(method, app)}
+
+
+def credentials_of_app(method: AuthMethod, app: App) -> dict[str, str]:
+    """The members of credentials that name an app: its id, and how it proves itself if it is an organization's own.
+
+    Tokens of an own app outlive it. The platform's secret stays in the settings.
+    """
+    members = {method.client_id: app.client_id} if app.client_id else {}
     if app.is_own and app.client_secret.get_secret_value():
-        made_by[method.client_secret] = app.client_secret.get_secret_value()
-    return {**(old or {}), **tokens.credentials, **made_by}
+        members[method.client_secret] = app.client_secret.get_secret_value()
+    if app.authentication is not None:
+        members[APP_AUTHENTICATION] = app.authentication
+    return members
 
 
 def app_in(method: AuthMethod, credentials: Mapping[str, str]) -> App:
@@ -99,7 +118,9 @@ def app_in(method: AuthMethod, credentials: Mapping[str, str]) -> App:
         message = f"{method.client_id} is missing: only the OAuth app that an access token was issued to can renew it"
         fault = FieldError(f"/credentials/{method.client_id}", method.client_id, "required", message)
         raise InvalidCredentials(message, faults=[fault])
-    return App(client_id, SecretStr(credentials.get(method.client_secret, "")), is_own=True)
+    secret = SecretStr(credentials.get(method.client_secret, ""))
+    authentication = _AUTHENTICATIONS.get(credentials.get(APP_AUTHENTICATION, ""))
+    return App(client_id, secret, is_own=True, authentication=authentication)
 
 
 def with_token_variables(

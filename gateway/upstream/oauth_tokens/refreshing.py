@@ -63,6 +63,9 @@ class RefreshingAuthorizer:
             await self._renew(self.credentials)
         return headers_for(self._method, self.credentials)
 
+    async def used(self) -> Sequence[Mapping[str, str]]:
+        return [await self.headers()]
+
     async def renewed(self, refused: Mapping[str, str]) -> Mapping[str, str] | None:
         current = self.credentials
         if headers_for(self._method, current) == refused:

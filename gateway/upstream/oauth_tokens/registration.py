@@ -3,22 +3,24 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
 from gateway.errors import UpstreamError, UpstreamInvalidResponse
 from gateway.foundation import payloads
-from gateway.kinds.authentication import OAuthEndpoints
+from gateway.kinds.authentication import ClientAuthentication, OAuthEndpoints
+from gateway.upstream.oauth_tokens.client_keys import SIGNED, SIGNING_ALGORITHM
 from gateway.upstream.oauth_tokens.messages import printable
 
 #: the name that people see on consent pages
 CLIENT_NAME = "Agent connector gateway"
 #: the spec language's words for the client authentication of RFC 7591 §2
-_METHODS: Mapping[Literal["basic", "body", "none"], str] = {
+_METHODS: Mapping[ClientAuthentication, str] = {
     "basic": "client_secret_basic",
     "body": "client_secret_post",
     "none": "none",
+    SIGNED: SIGNED,
 }
 _MAX_ID, _MAX_SECRET = 1_000, 4_000
 
@@ -46,13 +48,19 @@ class Registration:
     client_id: str
     client_secret: str = field(repr=False)
     #: how it authenticates, which the server decides
-    authentication: Literal["basic", "body", "none"]
+    authentication: ClientAuthentication
     #: when the secret expires; None if it does not
     expires_at: datetime | None
 
 
-def client_metadata(redirect_uri: str, client_uri: str, authentication: str) -> dict[str, Any]:
-    """The metadata of the gateway as a client (RFC 7591 §2), which it registers or publishes."""
+def client_metadata(
+    redirect_uri: str, client_uri: str, authentication: str, jwks_uri: str | None = None
+) -> dict[str, Any]:
+    """The metadata of the gateway as a client (RFC 7591 §2), which it registers or publishes.
+
+    `jwks_uri` is where its keys are, if it signs.
+    """
+    signed = {} if jwks_uri is None else {"jwks_uri": jwks_uri, "token_endpoint_auth_signing_alg": SIGNING_ALGORITHM}
     return {
         "client_name": CLIENT_NAME,
         "client_uri": client_uri,
@@ -60,13 +68,20 @@ def client_metadata(redirect_uri: str, client_uri: str, authentication: str) -> 
         "grant_types": ["authorization_code", "refresh_token"],
         "response_types": ["code"],
         "token_endpoint_auth_method": authentication,
+        **signed,
     }
 
 
-def registration_body(oauth: OAuthEndpoints, redirect_uri: str, client_uri: str, scopes: Sequence[str] = ()) -> bytes:
-    """The request of a registration, with the scopes that consents may request."""
+def registration_body(
+    oauth: OAuthEndpoints, redirect_uri: str, client_uri: str, jwks_uri: str, scopes: Sequence[str] = ()
+) -> bytes:
+    """The request of a registration, with the scopes that consents may request.
+
+    `jwks_uri` is where the gateway's keys are; it is registered at servers at which the gateway must sign.
+    """
     is_web = redirect_uri.startswith("https://")
-    metadata = client_metadata(redirect_uri, client_uri, _METHODS[oauth.client_authentication])
+    keys = jwks_uri if oauth.client_authentication == SIGNED else None
+    metadata = client_metadata(redirect_uri, client_uri, _METHODS[oauth.client_authentication], keys)
     scope = {"scope": " ".join(scopes)} if scopes else {}
     return msgspec.json.encode({**metadata, **scope, "application_type": "web" if is_web else "native"})
 
@@ -81,7 +96,8 @@ def read_registration(oauth: OAuthEndpoints, status: int, body: bytes) -> Regist
         raise UpstreamInvalidResponse(
             "the authorization server's response to a registration has no client_id"
         ) from error
-    named = {wire: ours for ours, wire in _METHODS.items()}
+    # A server that was not given the gateway's keys cannot verify what they sign.
+    named = {wire: ours for ours, wire in _METHODS.items() if ours in ("basic", "body", "none")}
     authentication = named.get(found.token_endpoint_auth_method or "", oauth.client_authentication)
     if not _is_text(found.client_id, _MAX_ID) or (
         found.client_secret and not _is_text(found.client_secret, _MAX_SECRET)
@@ -89,11 +105,11 @@ def read_registration(oauth: OAuthEndpoints, status: int, body: bytes) -> Regist
         raise UpstreamInvalidResponse(
             "the authorization server registered the gateway with a client_id that cannot be sent"
         )
-    if authentication != "none" and not found.client_secret:
+    if authentication in ("basic", "body") and not found.client_secret:
         authentication = "none"
     return Registration(
         client_id=found.client_id,
-        client_secret="" if authentication == "none" else found.client_secret,
+        client_secret=found.client_secret if authentication in ("basic", "body") else "",
         authentication=authentication,
         expires_at=_time(found.client_secret_expires_at),
     )

@@ -15,6 +15,7 @@ from gateway.errors import UpstreamInvalidResponse
 from gateway.foundation import payloads
 from gateway.upstream.challenges import Challenge, scopes_in
 from gateway.upstream.egress import checked_url
+from gateway.upstream.oauth_tokens.client_keys import SIGNED, SIGNING_ALGORITHM
 
 #: paths of metadata (RFC 8615): RFC 9728 §3, RFC 8414 §3, OpenID Connect Discovery §4
 _RESOURCE, _SERVER, _PROVIDER = (
@@ -25,7 +26,7 @@ _RESOURCE, _SERVER, _PROVIDER = (
 _MAX_URL = 2_000
 #: maximum authorization servers that are tried
 MAX_SERVERS = 3
-#: RFC 6749 §2.3.1 as the spec language has it, the best first
+#: RFC 6749 §2.3.1 as the spec language has it
 _AUTHENTICATION: Mapping[str, Literal["basic", "body", "none"]] = {
     "client_secret_basic": "basic",
     "client_secret_post": "body",
@@ -56,6 +57,8 @@ class ServerMetadata(msgspec.Struct, frozen=True, kw_only=True):
     code_challenge_methods_supported: list[str] | None = None
     scopes_supported: list[str] | None = None
     token_endpoint_auth_methods_supported: list[str] | None = None
+    token_endpoint_auth_signing_alg_values_supported: list[str] | None = None
+    revocation_endpoint_auth_methods_supported: list[str] | None = None
     authorization_response_iss_parameter_supported: bool | None = None
     client_id_metadata_document_supported: bool | None = None
 
@@ -97,9 +100,10 @@ def read_server_metadata(body: bytes, issuer: str) -> ServerMetadata:
             _require_endpoint(name, url)
     if "S256" not in (found.code_challenge_methods_supported or ()):
         raise UpstreamInvalidResponse("its code_challenge_methods_supported has no S256, without which no code is safe")
-    if not _methods(found):
+    if not _methods(found.token_endpoint_auth_methods_supported) and not _knows_keys(found):
         raise UpstreamInvalidResponse(
-            f"its token_endpoint_auth_methods_supported has none of {', '.join(_AUTHENTICATION)}"
+            f"its token_endpoint_auth_methods_supported has none of {', '.join(_AUTHENTICATION)}, and no {SIGNED} "
+            f"with {SIGNING_ALGORITHM} for a client ID metadata document or a registration"
         )
     return found
 
@@ -117,7 +121,9 @@ def oauth_members(resource: ResourceMetadata, server: ServerMetadata, challenge:
         "names_issuer": server.authorization_response_iss_parameter_supported,
         "reads_client_documents": server.client_id_metadata_document_supported,
         "resource": resource.resource,
-        "client_authentication": _methods(server)[0],
+        "client_document_authentication": SIGNED if _wants_signed_clients(server) else None,
+        "client_authentication": (*_methods(server.token_endpoint_auth_methods_supported), SIGNED)[0],
+        "revocation_authentication": _revocation_methods(server),
         "pkce": True,
         "scopes": scopes_in((*wanted, *offline)),
     }
@@ -146,9 +152,39 @@ def _require_endpoint(name: str, url: str) -> None:
         raise UpstreamInvalidResponse(f"its {name} is {_said(url)}: {refused.detail}") from refused
 
 
-def _methods(server: ServerMetadata) -> Sequence[Literal["basic", "body", "none"]]:
-    named = server.token_endpoint_auth_methods_supported or ["client_secret_basic"]  # RFC 8414 §2
-    return [ours for name, ours in _AUTHENTICATION.items() if name in named]
+def _methods(supported: Sequence[str] | None) -> Sequence[Literal["basic", "body", "none"]]:
+    """The methods of an endpoint that the gateway has, in the order of the server, but those with a secret first.
+
+    Servers of the official MCP SDK name `client_secret_post` first, the only method with which they revoke tokens.
+    """
+    named = supported or ["client_secret_basic"]  # RFC 8414 §2
+    ours = [_AUTHENTICATION[name] for name in dict.fromkeys(named) if name in _AUTHENTICATION]
+    return sorted(ours, key=lambda method: method == "none")
+
+
+def _revocation_methods(server: ServerMetadata) -> Sequence[Literal["basic", "body", "none"]]:
+    """The methods that the server names for its revocation endpoint; none if it names no other than for tokens."""
+    named = server.revocation_endpoint_auth_methods_supported
+    methods = _methods(named) if server.revocation_endpoint and named else ()
+    return () if set(methods) == set(_methods(server.token_endpoint_auth_methods_supported)) else tuple(methods)
+
+
+def _wants_signed_clients(server: ServerMetadata) -> bool:
+    """Whether apps with a metadata document, which have no secret, must sign, and the server can verify it."""
+    named = server.token_endpoint_auth_methods_supported or ()
+    return bool(server.client_id_metadata_document_supported) and _verifies(server) and "none" not in named
+
+
+def _knows_keys(server: ServerMetadata) -> bool:
+    """Whether the server can verify what the gateway signs, and learns its keys: from a document or a registration."""
+    is_told = server.client_id_metadata_document_supported or server.registration_endpoint is not None
+    return bool(is_told) and _verifies(server)
+
+
+def _verifies(server: ServerMetadata) -> bool:
+    algorithms = server.token_endpoint_auth_signing_alg_values_supported
+    is_possible = algorithms is None or SIGNING_ALGORITHM in algorithms
+    return is_possible and SIGNED in (server.token_endpoint_auth_methods_supported or ())
 
 
 def _covers(resource: str, server: URL) -> bool:

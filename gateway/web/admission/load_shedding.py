@@ -1,16 +1,18 @@
 """Counts the requests in progress, of each holder and all of them, and refuses the excess with 503."""
 
-from collections.abc import Awaitable, Callable, Collection, Hashable, Iterator
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from random import getrandbits
 from uuid import UUID
 
 from aiohttp import web
-from aiohttp.hdrs import AUTHORIZATION
+from aiohttp.hdrs import ACCEPT, AUTHORIZATION
 from aiohttp.web_request import BaseRequest
 from msgspec import Struct
 
 from gateway.errors import Unavailable
+from gateway.foundation.aio.turns import Places
 from gateway.foundation.telemetry.load import ThreadLoad
 from gateway.foundation.telemetry.loop_lag import LoopLag
 from gateway.foundation.telemetry.metrics import REFUSED, REQUESTS
@@ -19,7 +21,9 @@ from gateway.web.admission.gradient import GradientLimit
 from gateway.web.admission.organization_turns import OrganizationTurns
 from gateway.web.admission.refusals import SAMPLES_PER_SECOND, Refusals
 from gateway.web.admission.token_buckets import Rates
-from gateway.web.errors import PROBLEM, problem_response
+from gateway.web.errors import problem_response
+from gateway.web.pages.error_card import CONSOLE, error_card, is_for_page
+from gateway.web.pages.rendering import Pages
 
 Handler = Callable[[BaseRequest], Awaitable[web.StreamResponse]]
 #: stops reading from the sender's connection for so many seconds
@@ -38,6 +42,11 @@ _BODIES = 4
 _NOTICES = 2
 #: a holder that takes slots of different sizes takes this fraction of those that are left of its share
 _PARTS = 8
+#: long pages of an organization that are read and encoded at once: PostgreSQL reads one, and the process encodes one
+_LONG_PAGES = 2
+#: seconds that a long page waits for the others of its organization
+_LONG_PAGE_WAIT = 5.0
+_LONG_PAGE_RETRY = 2
 _REQUEST_ID = "0" * 32
 
 
@@ -134,6 +143,8 @@ class Limits:
         self.pieces = FairSlots(body_bytes, "pieces", "pieces of uploads", retry_after=5, unit="bytes")
         #: bytes of responses that their callers have not yet read, by organization
         self.answers = FairSlots(settings.max_answers_bytes, "answers", "unread responses", unit="bytes")
+        #: by organization
+        self._long_pages = Places(_LONG_PAGES)
         self.in_progress = 0
         self._admitted = 0
         #: requests in progress that use no processor, without those that wait for jobs and events
@@ -200,6 +211,25 @@ class Limits:
             self._suspended -= 1
             slot.release()
 
+    @asynccontextmanager
+    async def one_long_page(self, organization_id: UUID) -> AsyncIterator[None]:
+        """Read a long page of a list within the block; raises Unavailable if too many of the organization wait."""
+        places = self._long_pages.of(organization_id)
+        try:
+            with self.suspended():
+                async with asyncio.timeout(_LONG_PAGE_WAIT):
+                    await places.acquire()
+        except TimeoutError:
+            REFUSED.add("pages")
+            raise Unavailable(
+                "the organization reads many long pages of lists; try again in a moment, or with a smaller limit",
+                retry_after=_LONG_PAGE_RETRY,
+            ) from None
+        try:
+            yield
+        finally:
+            places.release()
+
     @contextmanager
     def one_piece(self, organization_id: UUID, least: int, most: int) -> Iterator[int]:
         """Hold memory for a piece of a file within the block: so many bytes. Raises Unavailable."""
@@ -213,14 +243,13 @@ class Limits:
 class LoadShedding:
     """Counts the requests in progress and refuses the excess."""
 
-    def __init__(self, limits: Limits, probes: Collection[str]) -> None:
+    def __init__(self, limits: Limits, probes: Collection[str], pages: Pages) -> None:
         self._limits = limits
         #: paths that are always admitted
         self._probes = probes
-        refusal = Unavailable("the gateway is overloaded; try again in a moment")
-        body = problem_response(refusal, _REQUEST_ID).body
-        assert isinstance(body, bytes)
-        self._before_id, _, self._after_id = body.partition(_REQUEST_ID.encode())
+        error = Unavailable("the gateway is overloaded; try again in a moment")
+        self._problem = _Refusal.of(problem_response(error, _REQUEST_ID))
+        self._page = _Refusal.of(error_card(pages, error, 503, _REQUEST_ID, CONSOLE))
 
     def wrapped(self, handler: Handler, pause_sender: PauseSender) -> Handler:
         """Wrap the handler: it handles admitted requests; `pause_sender` slows senders that ignore refusals."""
@@ -240,25 +269,41 @@ class LoadShedding:
                         limits.turns.end(holder)
                 if limits.refusals.are_too_many:
                     pause_sender(request, _PAUSE)
-                return self._refused()
+                is_page = is_for_page(request.path, request.headers.get(ACCEPT, ""))
+                return self._refused(self._page if is_page else self._problem)
             finally:
                 limits.in_progress -= 1
 
         return handle
 
-    def _refused(self) -> web.Response:
+    def _refused(self, refusal: "_Refusal") -> web.Response:
         """The refusal, with the headers of every response; built in few steps, because it must be cheap."""
         request_id = f"{getrandbits(128):032x}"
         REQUESTS.add("none", "none", "503")
         headers = {
-            "Content-Type": PROBLEM,
+            **refusal.headers,
             "Retry-After": str(self._limits.refusals.retry_after),
             "X-Request-Id": request_id,
             "X-Content-Type-Options": "nosniff",
             "Server": "gateway",
         }
-        body = self._before_id + request_id.encode() + self._after_id
+        body = refusal.before_id + request_id.encode() + refusal.after_id
         return web.Response(status=503, body=body, headers=headers)
+
+
+class _Refusal(Struct, frozen=True):
+    """A refusal that is encoded once, around the id of the request."""
+
+    headers: Mapping[str, str]
+    before_id: bytes
+    after_id: bytes
+
+    @classmethod
+    def of(cls, response: web.Response) -> "_Refusal":
+        """The refusal like a response whose id is `_REQUEST_ID`."""
+        assert isinstance(response.body, bytes)
+        before_id, _, after_id = response.body.partition(_REQUEST_ID.encode())
+        return cls(dict(response.headers), before_id, after_id)
 
 
 #: the memory that the request's body takes

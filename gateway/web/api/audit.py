@@ -17,7 +17,6 @@ from gateway.contract.gateway_state import (
     ApproverView,
     AuditApprovalView,
     AuditEntryView,
-    AuditKeys,
     AuditKeyView,
     AuditPage,
     UsageEventPage,
@@ -260,14 +259,14 @@ async def export_audit(request: web.Request) -> web.StreamResponse:
     return await stream(request, chunks, NDJSON)
 
 
-async def list_audit_keys(request: web.Request) -> AuditKeys:
+async def list_audit_keys(request: web.Request) -> web.Response:
     """The public keys of checkpoints, the newest first, then those of the gateways from which the organization was
     moved. Keep them in another place than the exported files.
     """
     chain = request.app[SERVICES].logs.chain
     keys = {each.key_id: each.public_key for each in chain.keys}
     keys |= await chain.former_keys(request[CALLER].organization_id)
-    return AuditKeys([AuditKeyView(key_id=key_id, public_key=public_key) for key_id, public_key in keys.items()])
+    return json_response([AuditKeyView(key_id=key_id, public_key=public_key) for key_id, public_key in keys.items()])
 
 
 #: the routes of these handlers, in the order in which they are tried
@@ -300,7 +299,8 @@ ROUTES: tuple[Route, ...] = (
         list_audit_keys,
         "List the keys that sign the audit log",
         "Audit",
-        response=AuditKeys,
+        response=AuditKeyView,
+        is_array=True,
         scope=Scope.ADMIN,
     ),
     Route(

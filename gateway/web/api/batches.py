@@ -46,7 +46,7 @@ MAX_BYTES = 64 << 20
 #: maximum bytes of one line
 _MAX_LINE = 1 << 20
 #: bytes that a body of lines takes in memory: one line and the operations of one stored part
-_LINES_MEMORY = 2 << 20
+LINES_MEMORY = 2 << 20
 #: received bytes after which the time limit of the body starts again
 _RENEWS_AFTER = 1 << 20
 _DECODER = msgspec.json.Decoder()
@@ -151,11 +151,11 @@ async def _receive(request: web.Request) -> tuple[BatchOptions, int, AsyncIterat
     """The options, the maximum number of operations, the operations, and the callback URL."""
     query = read_query(request, BatchQuery)
     if request.content_type in _LINES:
-        hold_memory(request, MAX_BYTES, _LINES_MEMORY)
-        options = _options(query.concurrency, query.stop_on_error, query.steps)
-        return options, MAX_LINES, _lines(request), query.callback_url
+        hold_memory(request, MAX_BYTES, LINES_MEMORY)
+        options = options_of(query.concurrency, query.stop_on_error, query.steps)
+        return options, MAX_LINES, received_lines(request, request.content.iter_any()), query.callback_url
     body = await _document(request)
-    options = _options(
+    options = options_of(
         body.concurrency or query.concurrency,
         body.stop_on_error or query.stop_on_error,
         body.steps or query.steps,
@@ -171,15 +171,16 @@ async def _document(request: web.Request) -> BatchBody:
         raise BodyTooLarge(f"{error.detail}; send one operation per line, as application/x-ndjson") from error
 
 
-def _options(concurrency: int | None, stop_on_error: bool | None, steps: bool | None = None) -> BatchOptions:
+def options_of(concurrency: int | None, stop_on_error: bool | None, steps: bool | None = None) -> BatchOptions:
+    """The options of a batch, with the defaults of those that were not sent."""
     return BatchOptions(concurrency or CONCURRENCY, bool(stop_on_error), bool(steps))
 
 
-async def _lines(request: web.Request) -> AsyncIterator[ReceivedOperation]:
-    """The operations of a body of lines, while it is received; empty lines are skipped."""
+async def received_lines(request: web.Request, chunks: AsyncIterator[bytes]) -> AsyncIterator[ReceivedOperation]:
+    """The operations of lines, while the request's body is received; empty lines are skipped."""
     number, received, renewed = 0, 0, 0
     rest = b""
-    async for chunk in request.content.iter_any():
+    async for chunk in chunks:
         received += len(chunk)
         if received > MAX_BYTES:
             raise BodyTooLarge(f"the body is larger than {MAX_BYTES} bytes; split the batch")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import ClassVar
+from uuid import UUID
 
 from aiohttp import web
 from msgspec.structs import asdict
@@ -67,8 +68,13 @@ async def change_client(request: web.Request) -> ChangedClientView:
     the response has `webhook_secret`, which signs the client's callbacks. 404 for a client that belongs to several
     organizations.
     """
-    body, services, caller = await read_body(request, ChangeClient), request.app[SERVICES], request[CALLER]
-    client_id, secret = path_id(request, "client_id"), None
+    body = await read_body(request, ChangeClient)
+    return await changed(request, path_id(request, "client_id"), body)
+
+
+async def changed(request: web.Request, client_id: UUID, body: ChangeClient) -> ChangedClientView:
+    """The client with the members of the body that were sent; raises NotFound, InvalidParams and InsufficientScope."""
+    services, caller, secret = request.app[SERVICES], request[CALLER], None
     client = await request.app[ACCESS].clients.own(caller, client_id)
     if "redirect_urls" in body.model_fields_set:
         client = await request.app[ACCESS].clients.change_redirect_urls(caller, client_id, body.redirect_urls)

@@ -44,6 +44,7 @@ class CreateConnectSession(Body):
     owner: Annotated[str, StringConstraints(max_length=47)] | None = Field(
         None, description="to whom a new connector will belong: `me`, or a person's id; shared when left out"
     )
+    name: Name | None = Field(None, description="display name of a new connector; the application's when left out")
     expires_in: int = Field(
         MAX_LINK_SECONDS, ge=1, le=MAX_LINK_SECONDS, description="seconds for which the link is valid"
     )
@@ -62,6 +63,7 @@ async def create_connect_session(request: web.Request) -> web.Response:
         redirect_url=body.redirect_url,
         seconds=body.expires_in,
         owner=body.owner,
+        name=body.name,
     )
     return json_response(link, 201, {"Location": f"/api/v1/connect/sessions/{link.id}", "Cache-Control": "no-store"})
 

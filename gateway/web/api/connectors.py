@@ -85,7 +85,9 @@ class CreateConnector(Body):
     )
     name: Name | None = Field(None, description="display name; the application's name when left out")
     credentials: dict[str, Any] = Field(
-        max_length=100, description="the credential fields of the kind's authentication method; never returned"
+        max_length=100,
+        description="the credential fields of the kind's authentication method; never returned. A value may be the "
+        'reference `{"$secret": "vault://HOST/MOUNT/PATH#FIELD"}` to a secret, if the operator allows it',
     )
     environment: dict[str, Any] = Field(
         default_factory=dict, max_length=100, description="the kind's variables, such as subdomain"
@@ -112,7 +114,10 @@ class ChangeConnector(Body):
 
     name: Name | None = Field(None, description="the new display name")
     credentials: dict[str, Any] | None = Field(
-        None, max_length=100, description="new credentials; the old ones stay until the application has accepted these"
+        None,
+        max_length=100,
+        description="new credentials, or references to secrets; the old ones stay until the application has accepted "
+        "these",
     )
     status: Literal["active", "disabled"] | None = Field(None, description="`disabled` stops all calls")
 
@@ -150,7 +155,8 @@ async def create_connector(request: web.Request) -> web.Response:
     """Creates a connector in a workspace; a new workspace name creates the workspace. The kind's variables, such as
     `subdomain`, may be in `environment` or in `credentials`. Unless `validate` is false, the gateway first checks the
     credentials at the application; if it refuses them, the response is 422 `invalid_credentials` and names the field.
-    Credentials are sealed and never returned.
+    Credentials are sealed and never returned. Of a credential that is a reference to a secret, the reference is stored,
+    and the value is read when it is used.
     """
     body, caller, services = await read_body(request, CreateConnector), request[CALLER], request.app[SERVICES]
     kind = body.connector_type
@@ -283,7 +289,7 @@ async def inspect_connector(request: web.Request) -> InspectionView:
         **asdict(connector),
         ready=connector.status is ConnectorStatus.ACTIVE,
         operations=operations,
-        context_store=await services.copy.synchronization.freshness(caller.organization_id, connector_id, kind.name),
+        context_store=await services.copy.synchronization.freshness(caller, connector_id, kind.name),
         docs_skill_id=kind.name,
     )
 

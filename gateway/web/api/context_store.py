@@ -30,7 +30,7 @@ async def context_store_status(request: web.Request) -> ContextStoreView:
     caller, services = request[CALLER], request.app[SERVICES]
     record = await services.connectors.access.get(caller, path_id(request, "connector_id"))
     services.catalog.served(record.kind)
-    copies = await services.copy.synchronization.freshness(caller.organization_id, record.id, record.kind)
+    copies = await services.copy.synchronization.freshness(caller, record.id, record.kind)
     return ContextStoreView(copies)
 
 

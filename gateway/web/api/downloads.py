@@ -43,6 +43,8 @@ class FileQuery(BaseModel):
 class LinkQuery(QueryString):
     """The query of a link to a stored file."""
 
+    EXAMPLE: ClassVar = {"signature": "AAAB.bGluaw"}
+
     signature: str = Field(description="the signature of the file, the link's client and its expiry")
 
 
@@ -73,12 +75,19 @@ async def head_file(request: web.Request) -> web.StreamResponse:
 
 
 async def linked_file(request: web.Request) -> web.StreamResponse:
-    """The stored file of a signed link, with ranges."""
+    """The stored file of a signed link, with ranges. Agents get such links from tools; a link needs no token and
+    expires after an hour, or earlier with the job's result.
+    """
     job_id, query = path_id(request, "job_id"), read_query(request, LinkQuery)
     async with request.app[SERVICES].jobs.file_links.open(job_id, query.signature) as file:
         request[CALLER] = file.caller
         await request.app[SERVICES].operations.reading.require(file.caller, file.job, Surface.HTTP)
         return await stored_file(request, file.job, file.document)
+
+
+async def head_linked_file(request: web.Request) -> web.StreamResponse:
+    """The headers of GET for the whole file."""
+    return await linked_file(request)
 
 
 async def stored_file(request: web.Request, job: JobSummary, document: Mapping[str, Any]) -> web.StreamResponse:
@@ -88,7 +97,10 @@ async def stored_file(request: web.Request, job: JobSummary, document: Mapping[s
     range_request = RangeRequest.of(request.headers, method=request.method, range_header=range_header)
     reply = stored_reply(range_request, file.size, file.headers)
     with request.app[LIMITS].one_download(request[CALLER].organization_id):
-        async with caller_present(request) as flow, request.app[SERVICES].jobs.files.open(file) as blob:
+        async with (
+            caller_present(request) as flow,
+            request.app[SERVICES].jobs.files.open(job.organization_id, job.id, file) as blob,
+        ):
             return await send(request, reply.status, reply.headers, read_all(blob, reply.body), flow)
 
 
@@ -180,9 +192,30 @@ ROUTES: tuple[Route, ...] = (
         "GET",
         FILE_PATH,
         linked_file,
-        "A stored file, by its signed link",
-        "Pages",
+        "Get a stored file by its signed link",
+        "Downloads",
+        query=LinkQuery,
+        answers=_FILE,
+        media={200: FILE_MEDIA, 206: FILE_MEDIA},
+        errors=(403, 404, 410),
+        reads=RANGE_HEADERS,
+        sends=FILE_SENDS,
         is_open=True,
-        is_page=True,
+        is_link=True,
+    ),
+    Route(
+        "HEAD",
+        FILE_PATH,
+        head_linked_file,
+        "Get the headers of a stored file by its signed link",
+        "Downloads",
+        query=LinkQuery,
+        answers=_FILE,
+        media={200: FILE_MEDIA, 206: FILE_MEDIA},
+        errors=(403, 404, 410),
+        reads=RANGE_HEADERS,
+        sends=FILE_SENDS,
+        is_open=True,
+        is_link=True,
     ),
 )

@@ -1,5 +1,6 @@
 """POST …/connectors/{id}/execute: one operation, answered inline or as a job."""
 
+import time
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from gateway.access.identity.model import id_text
-from gateway.contract.answers import Answer
+from gateway.contract.answers import Answer, ExecutionView
 from gateway.contract.exports import FileFormat
 from gateway.contract.jobs import AcceptedJobView
 from gateway.errors import NotCached
@@ -118,8 +119,11 @@ async def execute(request: web.Request) -> web.StreamResponse | Answer:
     if body.dry_run:
         request[AUDIT].what = None
         use_case = services.operations.copy_search if body.action == SEARCH_ACTION else services.operations.execution
+        started = time.monotonic()
         requests = await use_case.dry_run(request[CALLER], call)
-        return Answer(result=requests, meta=None, dry_run=True)
+        took_ms = round((time.monotonic() - started) * 1000)
+        execution = ExecutionView(id_text(connector_id), took_ms, request[REQUEST_ID])
+        return Answer(result=requests, meta=None, execution=execution, dry_run=True)
     if body.output is not None:
         if call.freshness is not None and call.freshness.only_if_cached:
             raise NotCached("a file of all records is never cached; leave out only-if-cached to ask the application")
@@ -169,7 +173,7 @@ def _answered(
         if call.token_hash is not None:
             return chained(outcome.job, 0)
         return accepted_response(request, outcome.job, headers)
-    request[IS_REPEATABLE] = request[AUDIT].call_id is None
+    request[IS_REPEATABLE] = request[AUDIT].entry_kind == "event"
     if outcome.cache is not None:
         headers |= {"Age": str(int(outcome.age)), "Cache-Status": f"gateway; {outcome.cache}"}
     return envelope(request, id_text(call.connector_id), outcome.answer, outcome.took_ms, headers)

@@ -10,16 +10,20 @@ from gateway.access.identity.model import Scope
 from gateway.access.identity.tokens import new_secret
 from gateway.contract.oauth import (
     CLIENT_DOCUMENT,
+    CLIENT_KEYS,
     CONSENT_SECONDS,
+    SIGNED_CLIENT_DOCUMENT,
     AppList,
     AppView,
     ClientDocumentView,
+    ClientKeysView,
+    ClientKeyView,
     ConsentRequest,
     FlowView,
     ServerToSignInTo,
     StartedConsentView,
 )
-from gateway.errors import NotFound
+from gateway.errors import NotFound, Unavailable
 from gateway.kinds.spec import KIND_NAME
 from gateway.web.api.connectors import require_server
 from gateway.web.bodies import Body, Name, QueryString, json_response, path_id, read_body
@@ -31,10 +35,13 @@ from gateway.web.route import CONNECTORS, PRIVATE, Route
 Visible = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[\x20-\x7e]+$")]
 # The URL of a callback contains a code: no cache may store it, and no other site may receive it.
 _PRIVATE = {"Cache-Control": "no-store", "Referrer-Policy": "no-referrer"}
+#: authorization servers read the documents of a client again after some minutes
+_CACHED = {"Cache-Control": "max-age=300"}
 _NOT_USABLE = (
     "This consent is unknown, was used already, has expired, or was begun in another browser. Nothing was connected.\n"
     "Go back to where you came from and begin again.\n"
 )
+_TRY_AGAIN = "Nothing was connected yet: {detail}.\nTry again: reload this page in a moment.\n"
 _WAS_COMPLETED = "This consent was given already, and the application is connected.\nYou may close this page.\n"
 #: binds a consent to the browser that begins it
 _BROWSER = HostCookie("gateway-consent", CONSENT_SECONDS)
@@ -170,20 +177,37 @@ async def client_document(request: web.Request) -> web.Response:
     """The gateway as a client of other authorization servers: its URL is the gateway's client id, where a server takes
     such documents. 404 unless the public URL of the gateway is https on a public host.
     """
-    document = request.app[SERVICES].connectors.oauth.consent_apps.document
+    return _published(request.app[SERVICES].connectors.oauth.consent_apps.document)
+
+
+async def signed_client_document(request: web.Request) -> web.Response:
+    """The same for authorization servers at which the gateway must prove itself by a signed JWT (RFC 7523)."""
+    return _published(request.app[SERVICES].connectors.oauth.consent_apps.signed_document)
+
+
+async def client_keys(request: web.Request) -> web.Response:
+    """The public keys (RFC 7517) with which authorization servers verify what the gateway signs as their client."""
+    keys = request.app[SERVICES].connectors.oauth.apps.keys.public
+    return json_response(ClientKeysView([ClientKeyView(**key) for key in keys]), headers=_CACHED)
+
+
+def _published(document: ClientDocumentView | None) -> web.Response:
     if document is None:
         raise NotFound("authorization servers cannot reach this gateway; GATEWAY_PUBLIC_URL must be https")
-    return json_response(document, headers={"Cache-Control": "max-age=300"})
+    return json_response(document, headers=_CACHED)
 
 
 async def begin_consent(request: web.Request) -> web.Response:
     """For browsers: binds the consent to this browser by a cookie and redirects to the application's page. 400 with a
-    plain page for an unknown, used or expired consent.
+    plain page for an unknown, used or expired consent, and 503 with one that says to try again.
     """
     browser = _BROWSER.secret(request) or new_secret()
-    address = await request.app[SERVICES].connectors.oauth.flows.bind_browser(list(request.query.items()), browser)
-    if address is None:
-        return await _not_usable(request)
+    try:
+        address = await request.app[SERVICES].connectors.oauth.flows.bind_browser(list(request.query.items()), browser)
+        if address is None:
+            return await _not_usable(request)
+    except Unavailable as unavailable:
+        return _try_again(unavailable)
     response = web.Response(status=303, headers={"Location": address, **_PRIVATE})
     _BROWSER.set(request, response, browser)
     return response
@@ -197,14 +221,24 @@ async def _not_usable(request: web.Request) -> web.Response:
     return web.Response(status=400, text=_WAS_COMPLETED if is_done else _NOT_USABLE, headers=_PRIVATE)
 
 
+def _try_again(unavailable: Unavailable) -> web.Response:
+    """The page for a state that can be used as soon as the gateway can write."""
+    headers = {"Retry-After": str(unavailable.retry_after or 1), **_PRIVATE}
+    return web.Response(status=503, text=_TRY_AGAIN.format(detail=unavailable.detail), headers=headers)
+
+
 async def finish_oauth(request: web.Request) -> web.Response:
     """For browsers: the application redirects here with `code` and `state`. The gateway creates the connector and
-    redirects to `redirect_url`. 400 with a plain page for an unknown, used or expired `state`.
+    redirects to `redirect_url`. 400 with a plain page for an unknown, used or expired `state`. 503 with one while the
+    connector could not be stored, such as while the organization is moved: the page can be loaded again.
     """
     services = request.app[SERVICES]
-    redirected = await services.connectors.oauth.flows.finish(list(request.query.items()), _BROWSER.secret(request))
-    if redirected is None:
-        return await _not_usable(request)
+    try:
+        redirected = await services.connectors.oauth.flows.finish(list(request.query.items()), _BROWSER.secret(request))
+        if redirected is None:
+            return await _not_usable(request)
+    except Unavailable as unavailable:
+        return _try_again(unavailable)
     if redirected.connector is not None:
         await services.copy.synchronization.begin(redirected.connector, redirected.client_id)
     return web.Response(status=303, headers={"Location": redirected.url, **_PRIVATE})
@@ -272,6 +306,27 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         "GET",
+        SIGNED_CLIENT_DOCUMENT,
+        signed_client_document,
+        "The gateway's client ID metadata document with keys",
+        "OAuth",
+        errors=(404,),
+        response=ClientDocumentView,
+        sends={200: ("Cache-Control",)},
+        is_open=True,
+    ),
+    Route(
+        "GET",
+        CLIENT_KEYS,
+        client_keys,
+        "The keys that the gateway signs with as a client",
+        "OAuth",
+        response=ClientKeysView,
+        sends={200: ("Cache-Control",)},
+        is_open=True,
+    ),
+    Route(
+        "GET",
         CONNECTORS + "/oauth/consent",
         begin_consent,
         "Begin a consent in the user's browser",
@@ -282,11 +337,13 @@ ROUTES: tuple[Route, ...] = (
         answers={
             303: "Redirects to the application's page and sets the cookie that the callback requires",
             400: "The consent is unknown, used or expired",
+            503: "The gateway cannot write now; the page can be loaded again",
         },
-        media={400: ("text/plain",)},
+        media={400: ("text/plain",), 503: ("text/plain",)},
         sends={
             303: ("Location", "Set-Cookie", "Cache-Control", "Referrer-Policy"),
             400: PRIVATE,
+            503: ("Retry-After", *PRIVATE),
         },
         is_open=True,
     ),
@@ -302,11 +359,13 @@ ROUTES: tuple[Route, ...] = (
         answers={
             303: "Redirects to redirect_url, with connector_id, or error and error_description, in its query",
             400: "The consent is unknown, used or expired",
+            503: "The gateway cannot write now; the page can be loaded again",
         },
-        media={400: ("text/plain",)},
+        media={400: ("text/plain",), 503: ("text/plain",)},
         sends={
             303: ("Location", "Set-Cookie", "Cache-Control", "Referrer-Policy"),
             400: PRIVATE,
+            503: ("Retry-After", *PRIVATE),
         },
         audit="connector.create",
         is_open=True,
@@ -340,7 +399,7 @@ ROUTES: tuple[Route, ...] = (
         "List the organization's own OAuth apps",
         "OAuth",
         response=AppList,
-        scope=Scope.READ,
+        scope=Scope.ADMIN,
         command="gateway apps list",
         python="print(await gateway.apps.list())",
     ),

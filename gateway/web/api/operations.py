@@ -12,6 +12,7 @@ from gateway.run.monitoring.statistics import read_work_in_progress
 from gateway.web.bodies import json_response
 from gateway.web.keys import CALLER, EXPORTER, IS_DRAINING, READINESS, SERVICES
 from gateway.web.openapi.served import OPENAPI
+from gateway.web.pages.rendering import accepts_html
 from gateway.web.pages.static_files import file_response
 from gateway.web.route import Route
 
@@ -20,7 +21,7 @@ _ROOT = RootView(name="agent connector gateway", api="/api/v1", openapi="/openap
 
 async def root(request: web.Request) -> web.Response:
     """Redirects a browser to the console or the documentation; programs get the URLs of the API and its documents."""
-    if "text/html" in request.headers.get("Accept", ""):
+    if accepts_html(request.headers.get("Accept", "")):
         pages = {resource.canonical for resource in request.app.router.resources()}
         location = "/console" if "/console" in pages else "/docs"
         return web.Response(status=303, headers={"Location": location, "Vary": "Accept"})

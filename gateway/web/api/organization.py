@@ -41,18 +41,22 @@ class ExportBody(Body):
         description="the public key of the gateway that imports the file: `gateway keys recipient` prints it there",
         max_length=100,
     )
+    without_files: bool = Field(False, description="leave out the stored files of jobs: results that are files")
 
 
 async def export_organization(request: web.Request) -> web.Response:
     """Exports everything of the organization, for another gateway: the job's result is a file that only that gateway
-    opens. From the start of the job on, everything but `GET` answers 503 with `Retry-After`, until the operator says
-    otherwise (`gateway admin organization resume`) or the organization is deleted. Queued jobs move with it; jobs that
-    run get 40 s to finish, else the job fails and writes are served again. The operator of the other gateway runs
-    `gateway import-organization FILE`.
+    opens. Stored files of jobs are copied first. From then on, everything but `GET` answers 503 with `Retry-After`,
+    until the operator says otherwise (`gateway admin organization resume`) or the organization is deleted. Queued jobs
+    move with it; jobs that run get 40 s to finish, else the job fails and writes are served again. The operator of the
+    other gateway runs `gateway import-organization FILE`.
     """
     body = await read_body(request, ExportBody)
     export = request.app[SERVICES].organization_export
-    return accepted_response(request, await export.start(request[CALLER], body.recipient_key, request[REQUEST_ID]))
+    job = await export.start(
+        request[CALLER], body.recipient_key, request[REQUEST_ID], with_files=not body.without_files
+    )
+    return accepted_response(request, job)
 
 
 #: the routes of these handlers, in the order in which they are tried
@@ -69,6 +73,10 @@ ROUTES: tuple[Route, ...] = (
         sends={202: ACCEPTED_HEADERS},
         scope=Scope.ADMIN,
         audit="organization.export",
+        python=(
+            'job = await gateway.export_organization("hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=")\n'
+            'print(await job.download("acme.sealed"))'
+        ),
     ),
     Route(
         "DELETE",

@@ -95,7 +95,7 @@ class ScheduleQuery(QueryString):
 _NULLABLE = ("select_fields", "exclude_fields", "output")
 
 
-def _sent(body: CreateSchedule | ChangeSchedule) -> dict[str, Any]:
+def definition_in(body: CreateSchedule | ChangeSchedule) -> dict[str, Any]:
     """The members of the definition that are in the body."""
     members = {name: getattr(body, name) for name in body.model_fields_set}
     if body.output is not None:
@@ -109,7 +109,7 @@ async def create_schedule(request: web.Request) -> web.Response:
     """
     body = await read_body(request, CreateSchedule)
     schedule = await request.app[SERVICES].operations.schedules.create(
-        request[CALLER], ScheduleDefinition(**_sent(body))
+        request[CALLER], ScheduleDefinition(**definition_in(body))
     )
     return json_response(schedule, 201, {"Location": f"/api/v1/schedules/{schedule.id}"})
 
@@ -130,7 +130,7 @@ async def get_schedule(request: web.Request) -> ScheduleView:
 async def change_schedule(request: web.Request) -> ScheduleView:
     """Changes members of a schedule. From then on it runs as the client that changed it."""
     body, schedule_id = await read_body(request, ChangeSchedule), path_id(request, "schedule_id")
-    return await request.app[SERVICES].operations.schedules.change(request[CALLER], schedule_id, _sent(body))
+    return await request.app[SERVICES].operations.schedules.change(request[CALLER], schedule_id, definition_in(body))
 
 
 async def delete_schedule(request: web.Request) -> web.Response:
@@ -160,7 +160,7 @@ ROUTES: tuple[Route, ...] = (
         response=ScheduleView,
         answers={201: "The schedule"},
         sends={201: ("Location",)},
-        errors=(404,),
+        errors=(404, 409),
         scope=Scope.WRITE,
         audit="schedule.create",
         command='gateway schedules create Mornings "30 6 * * 1-5" support-desk tickets list',

@@ -23,7 +23,7 @@ class CreateScimToken(Body):
         "Entra": {"name": "Entra", "issuer": "https://login.microsoftonline.com/TENANT/v2.0"},
     }
 
-    name: Name = Field(description="the name, as the audit log shows it")
+    name: Name = Field("SCIM", description="the name, as the audit log shows it")
     issuer: str | None = Field(
         None,
         max_length=2048,
@@ -44,7 +44,7 @@ async def create_scim_token(request: web.Request) -> web.Response:
     """Creates a token with which an identity provider manages people and groups at `/scim/v2`, and nothing else. It is
     valid until it is revoked. Whom the provider adds is identified by `issuer` and `subject` when signing in.
     """
-    body = await read_body(request, CreateScimToken)
+    body = await read_body(request, CreateScimToken) if request.can_read_body else CreateScimToken()
     issuer = body.issuer if "issuer" in body.model_fields_set else UNSET
     new = NewScimToken(name=body.name, issuer=issuer, subject=body.subject)
     return json_response(await request.app[ACCESS].scim_tokens.create(request[CALLER], new), 201)
@@ -76,6 +76,7 @@ ROUTES: tuple[Route, ...] = (
         "Create a token for an identity provider",
         "SCIM",
         body=CreateScimToken,
+        has_optional_body=True,
         response=NewScimTokenView,
         answers={201: "The token"},
         errors=(409,),

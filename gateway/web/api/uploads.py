@@ -97,6 +97,11 @@ async def get_upload(request: web.Request) -> web.Response:
     return json_response(_answered(request, state.view, state.answer, 0), headers=headers)
 
 
+async def head_upload(request: web.Request) -> web.Response:
+    """The headers of GET: `Upload-Offset`, `Upload-Complete` and `Upload-Length`."""
+    return await get_upload(request)
+
+
 async def append(request: web.Request) -> web.Response:
     """Continues an upload: the body is the rest of the file from `Upload-Offset`, with `Upload-Complete: ?1`. The
     response is that of `execute`. A part of the rest, with `Upload-Complete: ?0`, must end at a multiple of
@@ -252,6 +257,18 @@ ROUTES: tuple[Route, ...] = (
         "Execute",
         response=UploadView,
         answers={200: "The upload"},
+        errors=CALL_ERRORS,
+        sends={200: _UPLOAD},
+        scope=Scope.WRITE,
+        in_session=True,
+    ),
+    Route(
+        "HEAD",
+        CONNECTOR + "/uploads/{upload_id}",
+        head_upload,
+        "Get the headers of the state of an upload",
+        "Execute",
+        answers={200: "The headers of the upload"},
         errors=CALL_ERRORS,
         sends={200: _UPLOAD},
         scope=Scope.WRITE,

@@ -95,6 +95,23 @@ async def create_webhook(request: web.Request) -> web.Response:
     return json_response(webhook, 201, headers)
 
 
+async def created_once(request: web.Request, body: CreateWebhook, key: UUID) -> tuple[WebhookView, str | None]:
+    """The webhook that this idempotency key created, with its secret if it is new.
+
+    Raises NotFound for the connector, InvalidParams, IdempotencyMismatch and Conflict.
+    """
+    await _require_connector(request, body.connector_id)
+    new = NewWebhook(**body.model_dump())
+    return await request.app[SERVICES].events.webhooks.create_once(request[CALLER], new, key)
+
+
+async def changed(request: web.Request, webhook_id: UUID, body: ChangeWebhook) -> WebhookView:
+    """The webhook with the members of the body that were sent; raises NotFound, InvalidParams and Conflict."""
+    change = {name: getattr(body, name) for name in body.model_fields_set}
+    await _require_connector(request, body.connector_id)
+    return await request.app[SERVICES].events.webhooks.change(request[CALLER], webhook_id, change)
+
+
 async def _require_connector(request: web.Request, connector_id: UUID | None) -> None:
     """Raise NotFound for a connector that the caller cannot access: the webhook would never send anything."""
     if connector_id is not None:
@@ -114,10 +131,8 @@ async def get_webhook(request: web.Request) -> WebhookView:
 
 async def change_webhook(request: web.Request) -> WebhookView:
     """Changes a webhook. `status: active` enables it again: it continues after the last event that it received."""
-    body, webhook_id = await read_body(request, ChangeWebhook), path_id(request, "webhook_id")
-    change = {name: getattr(body, name) for name in body.model_fields_set}
-    await _require_connector(request, body.connector_id)
-    return await request.app[SERVICES].events.webhooks.change(request[CALLER], webhook_id, change)
+    body = await read_body(request, ChangeWebhook)
+    return await changed(request, path_id(request, "webhook_id"), body)
 
 
 async def delete_webhook(request: web.Request) -> web.Response:

@@ -28,10 +28,10 @@ _OWNERS = {
 
 
 async def list_budgets(request: web.Request) -> web.Response:
-    """GET /console/budgets: the budgets, and the form for a new one or, with `change`, for one of them."""
-    name = request.query.get("change")
+    """GET /console/budgets: the budgets, and the form for a new one, also of a `client`, or to `change` one of them."""
+    name, client = request.query.get("change"), request.query.get("client")
     if not name:
-        return await _listed(request)
+        return await _listed(request, fields={"whose": "client", "owner": client} if client else None)
     budget = await request.app[SERVICES].policy.budgets.get(request[CALLER], name)
     return await _listed(request, fields=_fields_of(budget))
 

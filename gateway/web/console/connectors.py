@@ -1,5 +1,6 @@
 """Connectors in the console: list, state and actions."""
 
+from typing import Any
 from urllib.parse import urlencode
 from uuid import UUID
 
@@ -7,15 +8,17 @@ from aiohttp import web
 
 from gateway.access.audit.activity import MAX_ERRORS
 from gateway.access.audit.log import EntryFilter
-from gateway.access.identity.model import Scope
+from gateway.access.identity.model import id_of
 from gateway.contract.connectors import Connector, ConnectorSelection, ConnectorSettings, ConnectorStatus
 from gateway.contract.gateway_state import RequestSelection
+from gateway.contract.oauth import CONSOLE_CONNECTED_PATH
 from gateway.errors import GatewayError, MalformedRequest
 from gateway.jobs.model import JobFilter
 from gateway.web.api.audit import entry_view
 from gateway.web.api.jobs import job_view
 from gateway.web.bodies import path_id
 from gateway.web.console.page import console_page, see_other
+from gateway.web.console.plots import plots_of
 from gateway.web.console.session import chosen_in, name_in, read_console_form
 from gateway.web.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 
@@ -27,7 +30,12 @@ _RECENT = 10
 
 
 async def list_connectors(request: web.Request) -> web.Response:
-    """GET /console/connectors: the connectors that match the filters, with their last use and errors."""
+    """GET /console/connectors: the connectors that match the filters, with their last use and errors.
+
+    Connect links of the console return here with their `connector_id`.
+    """
+    if connected_id := id_of(request.query.get("connector_id")):
+        return see_other(f"{_PAGE}/{connected_id}?connected")
     services, caller = request.app[SERVICES], request[CALLER]
     chosen = {name: request.query.get(name, "").strip() for name in ("query", "kind", "status", "workspace")}
     selection = ConnectorSelection(
@@ -50,6 +58,7 @@ async def list_connectors(request: web.Request) -> web.Response:
         kinds=sorted((kind.spec.application, kind.name) for kind in services.catalog),
         statuses=[status.value for status in ConnectorStatus],
         workspaces=[workspace.name for workspace in workspaces],
+        served_now=services.catalog.kinds.get(request.query.get("served", "")),
         chosen=chosen,
         is_filtered=bool(sent),
         more=found.next_cursor and urlencode({"cursor": found.next_cursor, **sent}),
@@ -57,17 +66,23 @@ async def list_connectors(request: web.Request) -> web.Response:
 
 
 async def show_connector(request: web.Request) -> web.Response:
-    """GET /console/connectors/{connector_id}."""
+    """GET /console/connectors/{connector_id}: one tab of its page."""
     return await _shown(request, await _record(request))
 
 
 async def connect(request: web.Request) -> web.Response:
-    """POST /console/connectors/connect: create a connect link and redirect to it."""
+    """POST /console/connectors/connect: create a connect link, which returns to the console, and redirect to it."""
     fields, services = await read_console_form(request), request.app[SERVICES]
     workspace = name_in(fields, "workspace_name")
     if not workspace:
         raise MalformedRequest("enter the workspace of the new connector")
-    link = await services.connectors.links.create(request[CALLER], workspace)
+    link = await services.connectors.links.create(
+        request[CALLER],
+        workspace,
+        connector_types=[fields["kind"]] if fields.get("kind") else None,
+        redirect_url=services.settings.base_url + CONSOLE_CONNECTED_PATH,
+        name=name_in(fields, "name"),
+    )
     return see_other(link.url)
 
 
@@ -81,7 +96,7 @@ async def change_connector(request: web.Request) -> web.Response:
         ConnectorSettings(name=name_in(fields, "name")),
         status=ConnectorStatus(status) if status in (ConnectorStatus.ACTIVE, ConnectorStatus.DISABLED) else None,
     )
-    return see_other(f"{_PAGE}/{connector_id}")
+    return see_other(f"{_PAGE}/{connector_id}?tab=settings")
 
 
 async def renew_connector(request: web.Request) -> web.Response:
@@ -89,7 +104,10 @@ async def renew_connector(request: web.Request) -> web.Response:
     await read_console_form(request)
     record = await _record(request)
     link = await request.app[SERVICES].connectors.links.create(
-        request[CALLER], record.workspace_name, connector_id=UUID(record.id)
+        request[CALLER],
+        record.workspace_name,
+        connector_id=UUID(record.id),
+        redirect_url=request.app[SERVICES].settings.base_url + CONSOLE_CONNECTED_PATH,
     )
     return see_other(link.url)
 
@@ -120,7 +138,7 @@ async def delete_connector(request: web.Request) -> web.Response:
     """POST …/{connector_id}/delete: delete it with its records, results and secrets."""
     fields, record = await read_console_form(request), await _record(request)
     if fields.get("name") != record.name:
-        return await _shown(request, record, problem=f"Enter its name, {record.name}, to delete it.")
+        return await _shown(request, record, tab="settings", problem=f"Enter its name, {record.name}, to delete it.")
     job = await request.app[SERVICES].operations.deletion.delete_connector(
         request[CALLER], UUID(record.id), request[REQUEST_ID]
     )
@@ -135,34 +153,68 @@ async def _record(request: web.Request) -> Connector:
 
 
 async def _shown(
-    request: web.Request, connector: Connector, *, notice: str | None = None, problem: str | None = None
+    request: web.Request,
+    connector: Connector,
+    *,
+    tab: str | None = None,
+    notice: str | None = None,
+    problem: str | None = None,
 ) -> web.Response:
-    services, organization_id = request.app[SERVICES], request[CALLER].organization_id
-    kind, connector_id = services.catalog.kinds.get(connector.kind), UUID(connector.id)
-    activity = await services.logs.audit.activity(organization_id, [connector_id])
-    entries = await services.logs.audit.find(organization_id, EntryFilter(connector_id=connector_id), limit=_RECENT)
-    requests = await services.logs.requests.find(
-        organization_id,
-        RequestSelection(connector_id=connector_id, person_id=request[CALLER].person_id),
-        limit=_RECENT,
-    )
-    jobs = await services.jobs.access.latest(request[CALLER], JobFilter(connector_id=connector_id), _RECENT)
-    freshness = await services.copy.synchronization.freshness(organization_id, connector_id, connector.kind)
+    chosen = tab or request.query.get("tab", "")
+    shown = chosen if chosen in _TABS else _TABS[0]
+    address = f"{_PAGE}/{connector.id}"
     return console_page(
         request,
         "connector.html",
         active="connectors",
         status=422 if problem else 200,
         connector=connector,
-        activity=activity[connector_id],
-        max_errors=MAX_ERRORS,
-        entities={} if kind is None else {name: kind.actions_of(name) for name in kind.spec.entities},
-        freshness=freshness,
-        records=sum(each.records for each in freshness.values()),
-        entries=[entry_view(entry, services.catalog) for entry in entries],
-        may_audit=Scope.ADMIN in request[CALLER].client.scopes,
-        requests=requests.data,
-        jobs=[job_view(request, job) for job in jobs],
+        is_connected="connected" in request.query,
+        tab=shown,
+        tabs=[(each, f"{address}?tab={each}") for each in _TABS],
         notice=notice,
         problem=problem,
+        **await _TAB_CONTEXT[shown](request, connector),
     )
+
+
+async def _activity(request: web.Request, connector: Connector) -> dict[str, Any]:
+    """Calls over time, and the latest requests, calls and jobs."""
+    services, caller, connector_id = request.app[SERVICES], request[CALLER], UUID(connector.id)
+    organization_id = caller.organization_id
+    activity = await services.logs.audit.activity(organization_id, [connector_id])
+    entries = await services.logs.audit.find(organization_id, EntryFilter(connector_id=connector_id), limit=_RECENT)
+    selection = RequestSelection(connector_id=connector_id, person_id=caller.person_id)
+    requests = await services.logs.requests.find(organization_id, selection, limit=_RECENT)
+    jobs = await services.jobs.access.latest(caller, JobFilter(connector_id=connector_id), _RECENT)
+    return {
+        **await plots_of(request, "connector", connector_id),
+        "activity": activity[connector_id],
+        "max_errors": MAX_ERRORS,
+        "entries": [entry_view(entry, services.catalog) for entry in entries],
+        "requests": requests.data,
+        "jobs": [job_view(request, job) for job in jobs],
+    }
+
+
+async def _copies(request: web.Request, connector: Connector) -> dict[str, Any]:
+    """The state of each entity's copy."""
+    synchronization = request.app[SERVICES].copy.synchronization
+    freshness = await synchronization.freshness(request[CALLER], UUID(connector.id), connector.kind)
+    return {"freshness": freshness, "records": sum(each.records for each in freshness.values())}
+
+
+async def _operations(request: web.Request, connector: Connector) -> dict[str, Any]:
+    """The operations by entity; none if the kind is not served."""
+    kind = request.app[SERVICES].catalog.kinds.get(connector.kind)
+    return {"entities": {} if kind is None else {name: kind.actions_of(name) for name in kind.spec.entities}}
+
+
+async def _settings(_request: web.Request, _connector: Connector) -> dict[str, Any]:
+    """Nothing beside the connector."""
+    return {}
+
+
+#: the tabs of a connector's page, and how each is read
+_TAB_CONTEXT = {"activity": _activity, "copies": _copies, "operations": _operations, "settings": _settings}
+_TABS = tuple(_TAB_CONTEXT)

@@ -2,7 +2,7 @@
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -18,21 +18,26 @@ from gateway.contract.jobs import JobStatus
 from gateway.contract.policies import Surface
 from gateway.errors import GatewayError, NotFound
 from gateway.foundation import payloads
+from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.telemetry.logs import without_secrets
 from gateway.jobs import results
 from gateway.jobs.access import JobResult
-from gateway.jobs.model import JobFilter, JobSummary
+from gateway.jobs.model import JobFilter, JobStep, JobSummary, counted
 from gateway.jobs.tasks import BATCH, has_file, is_safe_to_retry, retry_refusal
 from gateway.web.api.jobs import job_view
 from gateway.web.bodies import path_id, query_id
-from gateway.web.console.page import connectors_by_id, connectors_to_choose, console_page, see_other
+from gateway.web.console.page import SPANS, connectors_by_id, connectors_to_choose, console_page, see_other
 from gateway.web.console.schema_form import table_of
 from gateway.web.console.session import chosen_in, read_console_form
-from gateway.web.keys import CALLER, LINK_BASE, REQUEST_ID, SERVICES
+from gateway.web.keys import ACCESS, CALLER, LINK_BASE, REQUEST_ID, SERVICES
 
 _PAGE = "/console/jobs"
 #: maximum jobs of a page
-_LIMIT = 50
+_LIMIT = 25
+#: maximum suggested workspaces
+_WORKSPACES = 100
+#: filters: members of the query
+_FILTERS = ("status", "connector", "workspace", "entity", "period")
 #: maximum records of a result on its page
 _RECORDS = 50
 #: maximum changes of state in a job's history
@@ -42,39 +47,51 @@ _SCANNED = 32 << 20
 
 
 async def list_jobs(request: web.Request) -> web.Response:
-    """GET /console/jobs."""
-    chosen = {name: request.query.get(name, "").strip() for name in ("status", "connector", "workspace", "entity")}
+    """GET /console/jobs: the jobs that match the filters, with the number of jobs of each status."""
+    services, caller = request.app[SERVICES], request[CALLER]
+    chosen = {name: request.query.get(name, "").strip() for name in _FILTERS}
     job_filter = JobFilter(
         statuses=[chosen["status"]] if chosen["status"] in set(JobStatus) else None,
         connector_id=query_id(request, "connector"),
         workspace_name=chosen["workspace"] or None,
         entity=chosen["entity"] or None,
+        created_after=CLOCK.now() - SPANS[chosen["period"]] if chosen["period"] in SPANS else None,
     )
     before = read_time_cursor(request.query.get("cursor"))
-    found = await request.app[SERVICES].jobs.access.page(request[CALLER], job_filter, before, _LIMIT)
+    found = await services.jobs.access.page(caller, job_filter, before, _LIMIT)
     cursor = cursor_after(found.jobs) if found.has_more else None
-    records = await connectors_to_choose(request, job_filter.connector_id)
+    counts = await services.jobs.access.counts(caller, job_filter)
+    may_write = Scope.WRITE in caller.client.scopes
     return console_page(
         request,
         "jobs.html",
         active="jobs",
-        jobs=[(job_view(request, job), _may_retry(job)) for job in found.jobs],
-        choices=records,
+        jobs=[(job_view(request, job), may_write and _may_retry(job), _took(job)) for job in found.jobs],
+        names=await request.app[ACCESS].clients.names(caller, [str(job.client_id) for job in found.jobs]),
+        clients={str(job.id): str(job.client_id) for job in found.jobs},
+        choices=await connectors_to_choose(request, job_filter.connector_id),
+        workspaces=[each.name for each in await services.connectors.access.workspaces(caller, limit=_WORKSPACES)],
+        periods=list(SPANS),
         connectors=await connectors_by_id(request, (job.connector_id for job in found.jobs)),
-        filters=_status_filters(chosen),
+        filters=_status_filters(chosen, counts),
         chosen=chosen,
         is_filtered=any(chosen.values()),
-        older=cursor and urlencode({**chosen, "cursor": cursor}),
+        older=cursor and urlencode({**{name: value for name, value in chosen.items() if value}, "cursor": cursor}),
     )
 
 
-def _status_filters(chosen: Mapping[str, str]) -> list[tuple[str, str]]:
-    """A link for each status, which keeps the other filters."""
+def _status_filters(chosen: Mapping[str, str], counts: Mapping[JobStatus, int]) -> list[tuple[str, str, str]]:
+    """A link for each status, which keeps the other filters, and the number of its jobs."""
     others = {name: value for name, value in chosen.items() if name != "status" and value}
     return [
-        ("all", f"?{urlencode(others)}"),
-        *((each.value, f"?{urlencode({**others, 'status': each.value})}") for each in JobStatus),
+        ("all", f"?{urlencode(others)}", ""),
+        *((each.value, f"?{urlencode({**others, 'status': each.value})}", counted(counts[each])) for each in JobStatus),
     ]
+
+
+def _took(job: JobSummary) -> float | None:
+    """The seconds from the first start to the end; None for a job that has not ended, or was never started."""
+    return (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None
 
 
 def _may_retry(job: JobSummary) -> bool:
@@ -141,10 +158,11 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
         "is_partial": _is_partial(job, result),
         "connector": await _connector(request, job),
         "params": _shown_params(await services.jobs.access.params(job)),
-        "steps": await services.jobs.access.steps(job, _STEPS),
+        "steps": _with_deltas(job, await services.jobs.access.steps(job, _STEPS)),
+        "who": (await request.app[ACCESS].clients.names(caller, [str(job.client_id)])).get(str(job.client_id)),
         "requests": requests.data,
         "entries": entries,
-        "took": (job.finished_at - job.started_at).total_seconds() if job.finished_at and job.started_at else None,
+        "took": _took(job),
         "is_job_done": job.is_done,
         "is_cancelable": not job.is_done and not job.cancel_requested,
         "is_retryable": retry_refusal(job) is None,
@@ -156,6 +174,12 @@ async def _context(request: web.Request, job: JobSummary) -> dict[str, Any]:
         "rows": rows,
         "has_more_rows": more,
     }
+
+
+def _with_deltas(job: JobSummary, steps: Sequence[JobStep]) -> list[tuple[JobStep, float]]:
+    """Each change of the state with the seconds since the one before; the first with those since it was accepted."""
+    before = [job.created_at, *(step.at for step in steps)]
+    return [(step, max(0.0, (step.at - at).total_seconds())) for step, at in zip(steps, before, strict=False)]
 
 
 async def _connector(request: web.Request, job: JobSummary) -> Connector | None:

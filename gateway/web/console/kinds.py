@@ -106,7 +106,7 @@ async def serve_version(request: web.Request) -> web.Response:
         await imports.serve(request[CALLER], kind, version, effects, server)
     except InvalidParams as error:
         return await _reviewed(request, problem=error.detail)
-    return see_other(_PAGE)
+    return see_other(f"/console/connectors?served={kind}")
 
 
 async def export_version(request: web.Request) -> web.Response:

@@ -8,6 +8,7 @@ from gateway.access.audit.log import EntryFilter
 from gateway.access.identity.model import Scope
 from gateway.contract.connectors import ConnectorSelection
 from gateway.contract.members import moment
+from gateway.contract.oauth import CONSOLE_CONNECTED_PATH
 from gateway.errors import MalformedRequest, NotFound
 from gateway.web.api.audit import entry_view
 from gateway.web.bodies import path_id
@@ -56,7 +57,8 @@ async def connect(request: web.Request) -> web.Response:
     workspace = await connectors.access.default_workspace(caller)
     if workspace is None:
         raise MalformedRequest("an administrator must give you a workspace first")
-    return see_other((await connectors.links.create(caller, workspace, owner="me")).url)
+    return_url = request.app[SERVICES].settings.base_url + CONSOLE_CONNECTED_PATH
+    return see_other((await connectors.links.create(caller, workspace, redirect_url=return_url, owner="me")).url)
 
 
 async def disconnect(request: web.Request) -> web.Response:

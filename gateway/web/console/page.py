@@ -2,37 +2,43 @@
 
 import contextlib
 from collections.abc import Awaitable, Iterable
+from datetime import timedelta
 from typing import Any
 from uuid import UUID
 
 from aiohttp import web
 
-from gateway.access.identity.model import id_of
+from gateway.access.identity.model import Scope, id_of
 from gateway.contract.connectors import Connector, ConnectorSelection
 from gateway.errors import NotFound
-from gateway.web.keys import ACCESS, CALLER, SERVICES, SESSION
+from gateway.web.keys import ACCESS, CALLER, REQUEST_ID, SERVICES, SESSION
 from gateway.web.pages.rendering import PAGES, html_response
 
 #: maximum connectors of each kind in a choice
 _CHOICES = 50
 
+#: time spans to choose from: name → length
+SPANS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=30)}
 #: for people only
-_ME = ("me", "/console/me", "My access")
+_ME = ("me", "/console/me", "My access", Scope.READ)
+#: only if a sandbox takes the place of the applications
+_SANDBOX = ("sandbox", "/console/sandbox", "Sandbox", Scope.ADMIN)
+#: name, address and label of each page, and the scope that it needs
 NAVIGATION = (
-    ("overview", "/console", "Overview"),
-    ("connectors", "/console/connectors", "Connectors"),
-    ("playground", "/console/playground", "Playground"),
-    ("jobs", "/console/jobs", "Jobs"),
-    ("approvals", "/console/approvals", "Approvals"),
-    ("schedules", "/console/schedules", "Schedules"),
-    ("webhooks", "/console/webhooks", "Webhooks"),
-    ("search", "/console/search", "Search"),
-    ("audit", "/console/audit", "Audit"),
-    ("people", "/console/people", "People"),
-    ("policies", "/console/policies", "Policies"),
-    ("grants", "/console/grants", "Hosts"),
-    ("settings", "/console/settings", "Clients"),
-    ("health", "/console/health", "Health"),
+    ("overview", "/console", "Overview", Scope.READ),
+    ("connectors", "/console/connectors", "Connectors", Scope.READ),
+    ("playground", "/console/playground", "Playground", Scope.READ),
+    ("jobs", "/console/jobs", "Jobs", Scope.READ),
+    ("approvals", "/console/approvals", "Approvals", Scope.APPROVE),
+    ("schedules", "/console/schedules", "Schedules", Scope.READ),
+    ("webhooks", "/console/webhooks", "Webhooks", Scope.READ),
+    ("search", "/console/search", "Search", Scope.READ),
+    ("audit", "/console/audit", "Audit", Scope.ADMIN),
+    ("people", "/console/people", "People", Scope.ADMIN),
+    ("policies", "/console/policies", "Policies", Scope.ADMIN),
+    ("grants", "/console/grants", "Hosts", Scope.ADMIN),
+    ("settings", "/console/settings", "Clients", Scope.ADMIN),
+    ("health", "/console/health", "Health", Scope.ADMIN),
 )
 
 
@@ -43,7 +49,7 @@ def console_page(
     caller, pages = request[CALLER], request.app[PAGES]
     html = pages.render(
         f"console/{template}",
-        navigation=NAVIGATION if caller.person_id is None else (*NAVIGATION[:1], _ME, *NAVIGATION[1:]),
+        navigation=_navigation(request),
         active=active,
         client=caller.client.name,
         scopes=sorted(caller.client.scopes),
@@ -51,6 +57,29 @@ def console_page(
         **context,
     )
     return html_response(html, pages.headers(), status)
+
+
+def error_page(request: web.Request, heading: str, text: str, status: int) -> web.Response:
+    """An error with the navigation bar and the id of the request.
+
+    If the caller is not known, because the database does not answer, the bar has the pages that everybody may see.
+    """
+    shown = {"heading": heading, "text": text, "request_id": request[REQUEST_ID]}
+    if CALLER in request and SESSION in request:
+        return console_page(request, "error.html", status=status, **shown)
+    pages = request.app[PAGES]
+    navigation = [(name, address, label) for name, address, label, scope in NAVIGATION if scope is Scope.READ]
+    html = pages.render("console/error.html", navigation=navigation, active="", client=None, scopes=[], **shown)
+    return html_response(html, pages.headers(), status)
+
+
+def _navigation(request: web.Request) -> list[tuple[str, str, str]]:
+    """The pages that the caller may see."""
+    caller = request[CALLER]
+    own = () if caller.person_id is None else (_ME,)
+    sandbox = () if request.app[SERVICES].settings.sandbox_url is None else (_SANDBOX,)
+    pages = (*NAVIGATION[:1], *own, *NAVIGATION[1:], *sandbox)
+    return [(name, address, label) for name, address, label, scope in pages if scope in caller.client.scopes]
 
 
 async def connectors_to_choose(request: web.Request, chosen_id: UUID | None) -> list[Connector]:

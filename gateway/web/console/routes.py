@@ -5,7 +5,9 @@ from gateway.web.api import jobs as api_jobs
 from gateway.web.console import (
     approval_notice,
     approvals,
+    batches,
     budgets,
+    clients,
     connectors,
     grants,
     groups,
@@ -18,6 +20,8 @@ from gateway.web.console import (
     playground,
     policies,
     records,
+    sandbox,
+    schedule_form,
     schedules,
     scim,
     sessions,
@@ -25,12 +29,14 @@ from gateway.web.console import (
     sign_in,
     webhooks,
 )
+from gateway.web.console.page import error_page
 from gateway.web.console.session import signed_in
 from gateway.web.route import Route, RouteHandler
 
 READ, WRITE, ADMIN = Scope.READ, Scope.WRITE, Scope.ADMIN
 _TAG = "Console"
 _APPROVAL = "/console/approvals/{approval_id}"
+_CLIENT = "/console/settings/clients/{client_id}"
 _CONNECTOR = "/console/connectors/{connector_id}"
 _JOB = "/console/jobs/{job_id}"
 _KIND = "/console/kinds/{kind}/{version}"
@@ -41,11 +47,24 @@ _WEBHOOK = "/console/webhooks/{webhook_id}"
 
 
 def _page(path: str, handler: RouteHandler, summary: str, scope: Scope = READ) -> Route:
-    return Route("GET", path, handler, summary, _TAG, scope=scope, is_page=True, authenticate=signed_in)
+    return Route(
+        "GET", path, handler, summary, _TAG, scope=scope, is_page=True, error_page=error_page, authenticate=signed_in
+    )
 
 
 def _form(path: str, handler: RouteHandler, summary: str, audit: str | None, scope: Scope = WRITE) -> Route:
-    return Route("POST", path, handler, summary, _TAG, scope=scope, audit=audit, is_page=True, authenticate=signed_in)
+    return Route(
+        "POST",
+        path,
+        handler,
+        summary,
+        _TAG,
+        scope=scope,
+        audit=audit,
+        is_page=True,
+        error_page=error_page,
+        authenticate=signed_in,
+    )
 
 
 CONSOLE_ROUTES: tuple[Route, ...] = (
@@ -96,6 +115,8 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     _form("/console/playground", playground.run_operation, "Run an operation", "execute", READ),
     _page("/console/jobs", jobs.list_jobs, "All jobs"),
     _form("/console/jobs/retry", jobs.retry_jobs, "Run several again", "job.retry"),
+    _page("/console/batches", batches.show_form, "The form of a batch", WRITE),
+    _form("/console/batches", batches.start_batch, "Start a batch", "batch"),
     _page(_JOB, jobs.show_job, "One job"),
     _page(_JOB + "/result", api_jobs.job_result, "A job's result"),
     _form(_JOB + "/cancel", jobs.cancel_job, "Cancel", "job.cancel"),
@@ -113,13 +134,19 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     _page(_APPROVAL, approvals.show_approval, "One approval", Scope.APPROVE),
     _form(_APPROVAL, approvals.decide_approval, "Approve or deny", "approval.decide", Scope.APPROVE),
     _page("/console/schedules", schedules.list_schedules, "All schedules"),
+    _page("/console/schedules/new", schedule_form.show_new, "The form of a new schedule", WRITE),
+    _form("/console/schedules/new", schedule_form.create_schedule, "Create a schedule", "schedule.create"),
     _page(_SCHEDULE, schedules.show_schedule, "One schedule"),
+    _page(_SCHEDULE + "/change", schedule_form.show_change, "The form of a schedule", WRITE),
+    _form(_SCHEDULE + "/change", schedule_form.change_schedule, "Change", "schedule.update"),
     _form(_SCHEDULE, schedules.enable_schedule, "Enable or disable", "schedule.update"),
     _form(_SCHEDULE + "/run", schedules.run_schedule, "Run now", "schedule.run"),
     _form(_SCHEDULE + "/delete", schedules.delete_schedule, "Delete", "schedule.delete"),
     _page("/console/webhooks", webhooks.list_webhooks, "All webhooks"),
+    _form("/console/webhooks", webhooks.create_webhook, "Create a webhook", "webhook.create"),
     _page(_WEBHOOK, webhooks.show_webhook, "One webhook"),
     _form(_WEBHOOK, webhooks.change_webhook, "Pause or enable", "webhook.update"),
+    _form(_WEBHOOK + "/change", webhooks.change_subscription, "Change the subscription", "webhook.update"),
     _form(_WEBHOOK + "/test", webhooks.test_webhook, "Send a test event", "webhook.test"),
     _form(_WEBHOOK + "/rotate", webhooks.rotate_secret, "Create a new secret", "webhook.rotate"),
     _form(_WEBHOOK + "/deliveries/{event_id}/resend", webhooks.resend, "Deliver an event again", "webhook.resend"),
@@ -154,29 +181,16 @@ CONSOLE_ROUTES: tuple[Route, ...] = (
     _page("/console/budgets", budgets.list_budgets, "Budgets and what is spent", ADMIN),
     _form("/console/budgets", budgets.put_budget, "Store or change a budget", "budget.put", ADMIN),
     _form("/console/budgets/{name}/delete", budgets.delete_budget, "Delete a budget", "budget.delete", ADMIN),
+    _page(sandbox.PAGE, sandbox.show_sandbox, "The sandbox's requests and faults", ADMIN),
+    _form(sandbox.PAGE + "/faults", sandbox.add_fault, "Add a fault to the sandbox", "sandbox.fault", ADMIN),
+    _form(sandbox.PAGE + "/rude", sandbox.become_rude, "Make the sandbox's lists rude", "sandbox.rude", ADMIN),
+    _form(sandbox.PAGE + "/calm", sandbox.calm_down, "End faults and rude behaviours", "sandbox.calm", ADMIN),
     _page("/console/settings", settings.show_settings, "Clients and OAuth apps", ADMIN),
     _form("/console/settings/clients", settings.create_client, "Create a client", "client.create", ADMIN),
-    _form(
-        "/console/settings/clients/{client_id}/secret",
-        settings.rotate_secret,
-        "Create a new secret",
-        "client.rotate_secret",
-        ADMIN,
-    ),
-    _form(
-        "/console/settings/clients/{client_id}/disable",
-        settings.disable_client,
-        "Disable a client",
-        "client.disable",
-        ADMIN,
-    ),
-    _form(
-        "/console/settings/clients/{client_id}/redirect-urls",
-        settings.change_redirect_urls,
-        "Change the redirect URLs",
-        "client.update",
-        ADMIN,
-    ),
+    _page(_CLIENT, clients.show_client, "One client", ADMIN),
+    _form(_CLIENT, clients.change_client, "Change URLs and groups", "client.update", ADMIN),
+    _form(_CLIENT + "/secret", clients.rotate_secret, "Create a new secret", "client.rotate_secret", ADMIN),
+    _form(_CLIENT + "/disable", clients.disable_client, "Disable a client", "client.disable", ADMIN),
     _form("/console/settings/apps", settings.put_app, "Set an own OAuth app", "oauth_app.put", ADMIN),
     _form("/console/settings/apps/delete", settings.delete_app, "Use the platform's app", "oauth_app.delete", ADMIN),
     _page("/console/{page:.*}", overview.show_missing, "An unknown page"),

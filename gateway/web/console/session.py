@@ -39,9 +39,14 @@ async def signed_in(request: web.Request) -> Caller:
 async def read_console_form(request: web.Request) -> dict[str, str]:
     """The fields of a form of the console; raises ForeignForm for a form that is not of this session."""
     fields = await read_form_fields(request)
-    if not request.app[ACCESS].console_sessions.is_csrf_token(request[SESSION], fields.pop("csrf", "")):
-        raise ForeignForm("the form is not of this session; go back, reload the page and send it again")
+    require_csrf(request, fields.pop("csrf", ""))
     return fields
+
+
+def require_csrf(request: web.Request, token: str) -> None:
+    """Raise ForeignForm unless it is the CSRF token of this session."""
+    if not request.app[ACCESS].console_sessions.is_csrf_token(request[SESSION], token):
+        raise ForeignForm("the form is not of this session; go back, reload the page and send it again")
 
 
 def name_in(fields: Mapping[str, str], field: str) -> str | None:

@@ -1,28 +1,33 @@
 """The pages of the site; they are the same for all readers and need no token."""
 
-import asyncio
 import json
 from collections.abc import Iterable
+from functools import partial
 from typing import Any
 
 from aiohttp import web
 
 from gateway.access.identity.people import ProviderUnavailable, SignInRefused
 from gateway.errors import BY_CODE
+from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.suggestions import nearest
 from gateway.web.console.session import ForeignForm
+from gateway.web.docs_site.packed_page import PackedPage, page_response
 from gateway.web.docs_site.search import kinds_with, search, words_of
 from gateway.web.docs_site.served import DOCS_SITE
 from gateway.web.error_advice import ADVICE
 from gateway.web.errors import MethodNotAllowed, problem, status_of
 from gateway.web.keys import SERVICES
-from gateway.web.pages.rendering import DOCS_POLICY, PAGES, html_response
+from gateway.web.pages.rendering import DOCS_POLICY, PAGES
 from gateway.web.route import Route
 
 _ON_PAGES = (MethodNotAllowed, ForeignForm, SignInRefused, ProviderUnavailable)
 _CLASSES = {**BY_CODE, **{each.code: each for each in _ON_PAGES}}
 #: cached for five minutes, because the pages change with the process
 _HEADERS = {"Content-Security-Policy": DOCS_POLICY, "Cache-Control": "public, max-age=300"}
+#: a page that is missing may exist after the next start
+_MISSING_HEADERS = {**_HEADERS, "Cache-Control": "no-store"}
+_SENT = (*_HEADERS, "ETag", "Vary")
 #: maximum results of a search
 _RESULTS = 30
 #: minimum similarity of a suggested URL path; it is high, because all begin with the same folders
@@ -54,8 +59,8 @@ async def search_docs(request: web.Request) -> web.Response:
     """GET /docs/search: the sections that contain the words."""
     site, phrase = await request.app[DOCS_SITE](), request.query.get("q", "").strip()[:200]
     hits = search(site.entries, phrase, _RESULTS)
-    html = site.render(request.app[PAGES], "/docs/search", "search", "", heading="Search", phrase=phrase, hits=hits)
-    return html_response(html, _HEADERS)
+    page = await _packed(request, "/docs/search", "search", "", heading="Search", phrase=phrase, hits=hits)
+    return page_response(request, page, _HEADERS)
 
 
 async def show_api(request: web.Request) -> web.Response:
@@ -87,16 +92,25 @@ async def show_kinds(request: web.Request) -> web.Response:
         "shown": kinds_with(site.kinds, wanted),
         "words_of": words_of,
     }
-    html = site.render(request.app[PAGES], "/docs/kinds", "kinds", "kinds", **context)
-    return html_response(html, _HEADERS)
+    if not wanted:
+        return await _page(request, "/docs/kinds", "kinds", "kinds", **context)
+    return page_response(request, await _packed(request, "/docs/kinds", "kinds", "kinds", **context), _HEADERS)
 
 
 async def show_kind(request: web.Request) -> web.Response:
-    """GET /docs/kinds/{kind}: its operations; raises UnknownConnectorType."""
+    """GET /docs/kinds/{kind}: how to connect it, and its entities; raises UnknownConnectorType."""
     kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
     return await _page(
         request, f"/docs/kinds/{kind.name}", "kind", "kinds", heading=kind.spec.application, described=kind
     )
+
+
+async def show_entity(request: web.Request) -> web.Response:
+    """GET /docs/kinds/{kind}/{entity}: its operations; raises UnknownConnectorType and UnknownEntity."""
+    kind, entity = request.app[SERVICES].catalog.kind(request.match_info["kind"]), request.match_info["entity"]
+    kind.entity(entity)
+    context = {"heading": f"{entity} · {kind.spec.application}", "described": kind, "entity_name": entity}
+    return await _page(request, f"/docs/kinds/{kind.name}/{entity}", "kind_entity", "kinds", **context)
 
 
 async def show_errors(request: web.Request) -> web.Response:
@@ -118,20 +132,26 @@ async def show_error(request: web.Request) -> web.Response:
 
 async def _missing(request: web.Request, known: Iterable[str]) -> web.Response:
     """The 404 page, with the nearest page, the contents and the search."""
-    site, closest = await request.app[DOCS_SITE](), nearest(request.path, known, _LIKENESS)
-    html = site.render(request.app[PAGES], "", "missing", "", heading="There is no such page", nearest=closest)
-    return html_response(html, _HEADERS, 404)
+    closest = await in_thread(partial(nearest, request.path, likeness=_LIKENESS), known)
+    page = await _packed(request, "", "missing", "", heading="There is no such page", nearest=closest)
+    return page_response(request, page, _MISSING_HEADERS, 404)
 
 
 async def _page(request: web.Request, address: str, template: str, active: str, **context: Any) -> web.Response:
     """The page at an address, rendered at the first request and cached, because it is the same for all readers."""
     site = await request.app[DOCS_SITE]()
-    html = site.rendered.get(address)
-    if html is None:
-        # A kind's page has hundreds of examples; colouring them takes 0.1 s.
-        html = await asyncio.to_thread(site.render, request.app[PAGES], address, template, active, **context)
-        site.rendered[address] = html
-    return html_response(html, _HEADERS)
+    page = site.rendered.get(address)
+    if page is None:
+        page = site.rendered[address] = await _packed(request, address, template, active, **context)
+    return page_response(request, page, _HEADERS)
+
+
+async def _packed(request: web.Request, address: str, template: str, active: str, **context: Any) -> PackedPage:
+    """A page, rendered and compressed outside the event loop: it may have dozens of examples or all applications."""
+    site = await request.app[DOCS_SITE]()
+    return await in_thread(
+        lambda pages: PackedPage.of(site.render(pages, address, template, active, **context)), request.app[PAGES]
+    )
 
 
 #: the routes of these handlers, in the order in which they are tried
@@ -142,8 +162,9 @@ ROUTES: tuple[Route, ...] = (
         docs,
         "The documentation",
         "Operations",
+        answers={200: "OK", 304: "It has not changed"},
         media={200: ("text/html",)},
-        sends={200: ("Content-Security-Policy", "Cache-Control")},
+        sends={200: _SENT, 304: _SENT},
         is_open=True,
     ),
     *(
@@ -153,7 +174,8 @@ ROUTES: tuple[Route, ...] = (
             ("/docs/api/schemas", show_api_schemas, "The members of requests and responses"),
             ("/docs/api/{group}", show_api_group, "The operations of a group"),
             ("/docs/kinds", show_kinds, "The kinds of applications"),
-            ("/docs/kinds/{kind}", show_kind, "A kind with all its operations"),
+            ("/docs/kinds/{kind}", show_kind, "A kind with its entities"),
+            ("/docs/kinds/{kind}/{entity}", show_entity, "An entity of a kind with its operations"),
             ("/docs/errors", show_errors, "All error codes"),
             ("/docs/errors/{code}", show_error, "The meaning of an error code, and what to do"),
             ("/docs/search", search_docs, "A search of the documents"),

@@ -1,4 +1,4 @@
-"""The content of a kind's page: connecting, entities, actions, params with their members, examples."""
+"""The content of the pages of a kind: connecting; and of an entity: actions, params with their members, examples."""
 
 import json
 import pprint
@@ -20,11 +20,25 @@ _OPENING = "from gateway.client import Gateway\n\nasync with Gateway() as gatewa
 
 
 def kind_reference(kind: Kind) -> dict[str, Any]:
-    """The kind's description, with samples to connect it, and its entities with details of each action."""
+    """The kind's description, with samples to connect it, and its entities with their actions in brief."""
     view = kind_view(kind)
-    entities = [_entity(kind, name, facts) for name, facts in view["entities"].items()]
+    entities = [_in_brief(name, facts) for name, facts in view["entities"].items()]
     scopes = kind.spec.oauth.scopes if kind.spec.oauth else ()
     return {**view, "entities": entities, "scopes": scopes, "connect_samples": _connect_samples(view)}
+
+
+def entity_reference(kind: Kind, entity: str) -> dict[str, Any]:
+    """An entity with the details of each action; raises UnknownEntity."""
+    kind.entity(entity)
+    return _entity(kind, entity, kind_view(kind)["entities"][entity])
+
+
+def _in_brief(name: str, facts: Mapping[str, Any]) -> dict[str, Any]:
+    actions = [
+        {"name": action, "anchor": f"{name}.{action}", "description": each["description"]}
+        for action, each in facts["actions"].items()
+    ]
+    return {"name": name, "description": facts["description"], "actions": actions}
 
 
 def _connect_samples(view: Mapping[str, Any]) -> list[tuple[str, str]]:

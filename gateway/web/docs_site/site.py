@@ -9,8 +9,9 @@ from gateway.kinds.catalog import Catalog
 from gateway.web.docs_site.api_reference import ApiReference, api_reference
 from gateway.web.docs_site.code import code_html, sample_html
 from gateway.web.docs_site.documents import MAP, documents
-from gateway.web.docs_site.kind_reference import kind_reference
+from gateway.web.docs_site.kind_reference import entity_reference, kind_reference
 from gateway.web.docs_site.markdown import DocsPage, links_of, page_of, tabs_html
+from gateway.web.docs_site.packed_page import PackedPage
 from gateway.web.docs_site.search import SearchEntry
 from gateway.web.error_advice import ADVICE
 from gateway.web.pages.rendering import Pages
@@ -35,8 +36,8 @@ class DocsSite:
         self.navigation = _navigation(addresses)
         self.api = api_reference(document)
         self.entries = (*_sections(self.pages), *_operations(self.api), *_kinds(catalog), *_errors())
-        #: URL path → HTML of the pages that were requested before
-        self.rendered: dict[str, str] = {}
+        #: URL path → the pages that were requested before
+        self.rendered: dict[str, PackedPage] = {}
         #: sorted by application
         self.kinds = sorted((kind.spec for kind in catalog), key=lambda spec: spec.application.casefold())
 
@@ -53,6 +54,7 @@ class DocsSite:
             code=lambda source, language: Markup(code_html(source, language)),  # noqa: S704  escaped there
             safe=Markup,
             reference_of=kind_reference,
+            entity_of=entity_reference,
             **context,
         )
 
@@ -92,8 +94,9 @@ def _kinds(catalog: Catalog) -> Iterator[SearchEntry]:
     for kind in catalog:
         address = f"/docs/kinds/{kind.name}"
         yield SearchEntry(address, kind.spec.application, "Kinds", f"{kind.name}: {kind.spec.description}")
-        for name, operation in ((str(each), each) for each in kind.operations.values()):
-            yield SearchEntry(f"{address}#{name}", name, kind.spec.application, operation.action.description)
+        for operation in kind.operations.values():
+            page, name = f"{address}/{operation.entity_id}", str(operation)
+            yield SearchEntry(f"{page}#{name}", name, kind.spec.application, operation.action.description)
 
 
 def _errors() -> Iterator[SearchEntry]:

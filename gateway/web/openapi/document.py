@@ -158,7 +158,10 @@ def _content(route: Route, status: int, schemas: dict[str, Schema]) -> dict[str,
     if struct is not None:
         name = component_name(struct)
         media_type = MEDIA_TYPE if route.is_scim else "application/json"
-        content[media_type] = {"schema": ref(name), "example": schemas[name]["examples"][0]}
+        schema, example = ref(name), schemas[name]["examples"][0]
+        if route.is_array:
+            schema, example = {"type": "array", "items": schema}, [example]
+        content[media_type] = {"schema": schema, "example": example}
     for media_type in route.media.get(status, ()):
         content[media_type] = _media(media_type, schemas)
     return {**content, **(problems(status) if status >= 400 else {})}

@@ -7,9 +7,12 @@ import jinja2
 from aiohttp import web
 
 from gateway.foundation.aio.clock import CLOCK
+from gateway.kinds.find.entries import title_of
 from gateway.web.pages.brand import Brand
+from gateway.web.pages.marks import mark_of
 from gateway.web.pages.static_files import static_url
-from gateway.web.pages.words import color_of, exact, letters, relative, size
+from gateway.web.pages.tables import labelled
+from gateway.web.pages.words import exact, relative, size
 
 #: headers that keep a page out of caches and its URL from other sites. Not `no-referrer`: browsers would send the
 #: pages' own forms with `Origin: null`, like forms of another site.
@@ -46,9 +49,15 @@ class Pages:
             lstrip_blocks=True,
         )
         self._templates.globals.update(
-            brand=brand.name, has_logo=brand.logo is not None, static_url=static_url, letters=letters, color_of=color_of
+            brand=brand.name, has_logo=brand.logo is not None, static_url=static_url, mark_of=mark_of
         )
-        self._templates.filters.update(relative=lambda moment: relative(moment, CLOCK.now()), exact=exact, size=size)
+        self._templates.filters.update(
+            relative=lambda moment: relative(moment, CLOCK.now()),
+            exact=exact,
+            size=size,
+            title_of=title_of,
+            labelled=labelled,
+        )
 
     def render(self, template: str, **context: Any) -> str:
         """The page as HTML."""
@@ -61,6 +70,11 @@ class Pages:
 
 #: templates and style of the pages for people
 PAGES = web.AppKey("pages", Pages)
+
+
+def accepts_html(accept: str) -> bool:
+    """Whether the `Accept` of a request is a browser's."""
+    return "text/html" in accept
 
 
 def html_response(html: str, headers: Mapping[str, str], status: int = 200) -> web.Response:

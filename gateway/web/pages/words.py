@@ -1,14 +1,11 @@
 """Times, names and sizes for pages. Pure."""
 
 from datetime import datetime
-from zlib import crc32
 
 #: units of a relative time: seconds, and the word for one
 _UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))
 #: seconds after which a date is shown instead of a number of days
 _LONG_AGO = 30 * 86_400
-#: colours of letter marks in pages.css
-_COLORS = 8
 
 
 def relative(moment: datetime | str, now: datetime) -> str:
@@ -30,19 +27,6 @@ def exact(moment: datetime | str) -> str:
     """`2026-03-01 09:00:00 UTC`; a time as text is RFC 3339."""
     at = datetime.fromisoformat(moment) if isinstance(moment, str) else moment
     return at.strftime("%Y-%m-%d %H:%M:%S UTC")
-
-
-def letters(name: str) -> str:
-    """The letters of an application's mark: the initials of two words, or the first two letters of a single word."""
-    words = [word for word in name.replace("-", " ").split() if word[0].isalnum()]
-    if not words:
-        return "?"
-    return (words[0][0] + words[1][0]).upper() if len(words) > 1 else words[0][:2].capitalize()
-
-
-def color_of(name: str) -> int:
-    """The colour of a letter mark, 0 to 7: the same for a name on every page."""
-    return crc32(name.encode()) % _COLORS
 
 
 def size(count: int | float) -> str:

@@ -1,7 +1,7 @@
 """Guards connections: slow senders, too many connections and malformed HTTP are refused.
 
 aiohttp's parser refuses malformed requests, which prevents request smuggling. This module answers them with problem
-documents.
+documents, or with a card if a browser requests a page of the console.
 """
 
 import asyncio
@@ -14,6 +14,8 @@ from secrets import token_hex
 from typing import Any, cast
 
 from aiohttp import StreamReader, web
+from aiohttp.hdrs import ACCEPT
+from aiohttp.http import RawRequestMessage
 from aiohttp.http_exceptions import BadHttpMessage, LineTooLong
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import BaseRequest
@@ -23,6 +25,8 @@ from gateway.errors import GatewayError, HeadersTooLarge, InternalError, Malform
 from gateway.web.admission.load_shedding import ANSWER_MEMORY, LOAD_SHEDDING, LoadShedding
 from gateway.web.errors import problem_response
 from gateway.web.keys import ENDS_WITH_CALLER, STREAM
+from gateway.web.pages.error_card import CONSOLE, error_card, is_for_page, is_head_of_page
+from gateway.web.pages.rendering import PAGES, Pages
 from gateway.web.streaming import abort
 
 log = logging.getLogger(__name__)
@@ -33,6 +37,8 @@ KEEP_ALIVE = 75.0
 _LINGER = 2.0
 #: seconds for which a stopping server keeps a connection after its last response, or for the rest of a head
 _SETTLE = 2.0
+#: bytes of the beginning of a head that tell whether a browser requests a page
+_BEGINNING = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +56,9 @@ class ConnectionLimits:
 class GuardedServer(Server):
     """Creates a guarded protocol for each connection."""
 
-    def __init__(self, server: Server, limits: ConnectionLimits, shedding: LoadShedding | None) -> None:
+    def __init__(
+        self, server: Server, limits: ConnectionLimits, shedding: LoadShedding | None, pages: Pages | None
+    ) -> None:
         super().__init__(
             server.request_handler if shedding is None else shedding.wrapped(server.request_handler, pause_sender),
             request_factory=server.request_factory,
@@ -59,6 +67,7 @@ class GuardedServer(Server):
             **server._kwargs,
         )
         self.limits = limits
+        self.pages = pages
         self.open = 0
 
     def __call__(self) -> RequestHandler:
@@ -77,18 +86,23 @@ class GuardedRunner(web.AppRunner):
         self._limits = limits
 
     async def _make_server(self) -> Server:
-        return GuardedServer(await super()._make_server(), self._limits, self.app.get(LOAD_SHEDDING))
+        return GuardedServer(
+            await super()._make_server(), self._limits, self.app.get(LOAD_SHEDDING), self.app.get(PAGES)
+        )
 
 
 class _GuardedProtocol(RequestHandler):
     """A connection that is closed if its sender is too slow."""
 
-    __slots__ = ("_body_limit", "_guard", "_head_limit", "_is_counted")
+    __slots__ = ("_begun", "_body_limit", "_guard", "_head_limit", "_is_counted", "_is_page_refused")
 
     def __init__(self, guard: GuardedServer, **options: Any) -> None:
         super().__init__(guard, **options)
         self._guard = guard
         self._is_counted = False
+        #: the beginning of a head whose rest has not arrived
+        self._begun = b""
+        self._is_page_refused = False
         self._head_limit: asyncio.TimerHandle | None = None
         self._body_limit: asyncio.TimerHandle | None = None
 
@@ -166,9 +180,14 @@ class _GuardedProtocol(RequestHandler):
             return
         if self._request_count == before:
             # No handler runs, so these bytes begin a head: a handler runs while the bytes of its body arrive.
-            if self._waiter is not None and self._head_limit is None:
-                self._head_limit = self._loop.call_later(self._guard.limits.head, self.force_close)
+            if self._waiter is not None:
+                self._begun = self._begun or data[:_BEGINNING]
+                if self._head_limit is None:
+                    self._head_limit = self._loop.call_later(self._guard.limits.head, self.force_close)
             return
+        begun, self._begun = self._begun or data[:_BEGINNING], b""
+        if self._messages and not isinstance(self._messages[-1][0], RawRequestMessage):
+            self._is_page_refused = is_head_of_page(begun)
         if self._head_limit is not None:
             self._head_limit.cancel()
             self._head_limit = None
@@ -211,7 +230,7 @@ class _GuardedProtocol(RequestHandler):
     def handle_error(
         self, request: BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
-        """Answer an error outside the application, such as malformed HTTP, with a problem document."""
+        """Answer an error outside the application, such as malformed HTTP, with a problem document or a card."""
         stream = request.get(STREAM)
         if stream is not None:
             abort(request, stream)
@@ -221,12 +240,16 @@ class _GuardedProtocol(RequestHandler):
             raise exc  # the caller disconnected in the middle of the body, so no response can be sent
         if status == 400:
             error: GatewayError = _refusal(exc)
+            is_page = self._is_page_refused
             log.info("refused a malformed request", extra={"reason": type(exc).__name__})
         else:
             error = InternalError()
+            is_page = is_for_page(request.path, request.headers.get(ACCEPT, ""))
             log.error("a request failed outside the application", exc_info=exc)
         request_id = token_hex(16)
         response = problem_response(error, request_id)
+        if is_page and self._guard.pages is not None:
+            response = error_card(self._guard.pages, error, response.status, request_id, CONSOLE)
         response.headers["X-Request-Id"] = request_id
         response.headers["Server"] = "gateway"  # replaces aiohttp's value, which contains versions
         response.force_close()

@@ -27,7 +27,7 @@ from gateway.foundation.aio.turns import compute_for
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REQUEST_SECONDS, REQUESTS
 from gateway.web.admission.load_shedding import ANSWER_MEMORY, LIMITS, Limits, Slot
-from gateway.web.bodies import UnknownId, json_response, release_memory
+from gateway.web.bodies import UnknownId, json_response, release_memory, whole_number
 from gateway.web.errors import code_of, from_http, problem_response, scim_response
 from gateway.web.keys import (
     ACCESS,
@@ -43,7 +43,8 @@ from gateway.web.keys import (
     SERVICES,
     STREAM,
 )
-from gateway.web.pages.rendering import PAGES, html_response
+from gateway.web.pages.error_card import CONSOLE, error_card, words_of
+from gateway.web.pages.rendering import PAGES, accepts_html
 from gateway.web.pages.sign_in import SignInRequired, sign_in_response
 from gateway.web.route import Route
 from gateway.web.server.authentication import by_token
@@ -63,6 +64,8 @@ _WELL_KNOWN = "/.well-known/"
 _UNCOUNTED = 64 << 10
 #: bytes of a body that is written at once
 _WRITTEN_AT_ONCE = 256 << 10
+#: items of a page of a list; one of a thousand takes 20 ms of processor time
+_LONG_PAGE = 100
 _SAFE_ID = re.compile(r"[A-Za-z0-9._~:/+=-]{1,128}")
 #: path variables, other than the connector's, that name the target of a change
 _TARGETS = ("workspace_id", "job_id", "connector_type", "grant_id", "client_id", "person_session_id", "issuer_id")
@@ -87,10 +90,13 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
             _permit(request, route, entry, caller)
         with span:
             try:
-                answered: web.StreamResponse | Struct = _preflight(request) or await handler(request)
+                if caller is not None and route is not None and _is_long_page(request, route):
+                    async with limits.one_long_page(caller.organization_id):
+                        response = _response_of(await handler(request))
+                else:
+                    response = _preflight(request) or _response_of(await handler(request))
             except UnknownId as error:
                 raise await explained(request, error) from error
-        response = json_response(answered) if isinstance(answered, Struct) else answered
         _hold_answer(request, limits, caller, response)
     except SignInRequired:
         outcome = "sign_in_required"
@@ -156,6 +162,19 @@ async def set_common_headers(request: web.Request, response: web.StreamResponse)
         headers.update(shared_headers(request.path, origin, request.app[ORIGINS]))
     if not isinstance(response, web.Response):
         request[STREAM] = response
+
+
+def _response_of(answered: web.StreamResponse | Struct) -> web.StreamResponse:
+    return json_response(answered) if isinstance(answered, Struct) else answered
+
+
+def _is_long_page(request: web.Request, route: Route) -> bool:
+    """Whether the request is for more items of a list than are read and encoded in a few milliseconds."""
+    if request.method != "GET" or route.query is None or not route.has_pages:
+        return False
+    given = request.query.get("limit")
+    limit = route.query.model_fields["limit"].default if given is None else whole_number(given)
+    return limit is None or limit > _LONG_PAGE
 
 
 def _preflight(request: web.Request) -> web.Response | None:
@@ -260,24 +279,32 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
     if response.status == 500 and not isinstance(error, InternalError):
         bugs.error("a request failed: %s", error.detail, exc_info=error)
     if route is None:
-        return response
+        is_page = request.path.startswith(CONSOLE)
+        return _error_page(request, _console_route(request), error, response) if is_page else response
     if route.is_scim:
         return scim_response(error, request[REQUEST_ID])
     if response.status == 401 and route.is_resource:
         # The challenge names the authorization server (RFC 9728 §5.1).
         response.headers["WWW-Authenticate"] = request.app[ACCESS].authorization.challenge(request.path)
-    if not route.is_page:
-        return response
-    pages = request.app[PAGES]
-    text = InternalError().detail if response.status == 500 else error.detail
-    html = pages.render(
-        "message.html",
-        heading=error.title if response.status < 500 else "Something went wrong",
-        text=text,
-        home="/console" if route.path.startswith("/console") else None,
-    )
-    passed_on = {name: value for name, value in response.headers.items() if name in ("Retry-After", "Allow")}
-    return html_response(html, {**pages.headers(), **passed_on}, response.status)
+    is_page = route.is_page or (route.is_link and accepts_html(request.headers.get("Accept", "")))
+    return _error_page(request, route, error, response) if is_page else response
+
+
+def _console_route(request: web.Request) -> Route:
+    """The route of the console's first page, whose errors look like those of unknown paths and methods below it."""
+    return next(route for route in request.app[ROUTE_OF].values() if route.path == CONSOLE)
+
+
+def _error_page(request: web.Request, route: Route, error: GatewayError, problem: web.Response) -> web.Response:
+    """The page for people, with the status and the headers of the problem document."""
+    status, pages = problem.status, request.app[PAGES]
+    if route.error_page is not None:
+        page = route.error_page(request, *words_of(error, status), status)
+    else:
+        home = CONSOLE if request.path.startswith(CONSOLE) else None
+        page = error_card(pages, error, status, request[REQUEST_ID], home)
+    page.headers.update({name: value for name, value in problem.headers.items() if name in ("Retry-After", "Allow")})
+    return page
 
 
 def _record(

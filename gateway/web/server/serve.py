@@ -12,6 +12,7 @@ from aiohttp import web
 
 from gateway.foundation.aio.deadline import Deadline
 from gateway.foundation.aio.memory import tune_gc, tune_malloc
+from gateway.foundation.aio.starting import unless_stopped
 from gateway.run.services import CLOSING, announce_restart
 from gateway.settings import Settings
 from gateway.web.keys import IS_DRAINING, SERVICES
@@ -40,10 +41,13 @@ async def serve(
         ConnectionLimits(connections=settings.max_connections),
         shutdown_timeout=_CUT_OFF,
     )
-    await runner.setup()
-    tune_gc()
-    tune_malloc()
     try:
+        with unless_stopped(stopping):
+            await runner.setup()
+        if stopping.is_set():
+            return
+        tune_gc()
+        tune_malloc()
         host, port = settings.address
         assert runner.server is not None
         listener = await loop.create_server(runner.server, host, port, backlog=_BACKLOG, reuse_port=reuse_port or None)

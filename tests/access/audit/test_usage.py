@@ -10,7 +10,8 @@ import asyncpg
 import pytest
 
 from gateway.access.audit.log import Audit, Entry
-from gateway.access.audit.usage import PRUNE, UsagePoint, percentile, whole_step
+from gateway.access.audit.usage import LATEST_CALLS, PRUNE, UsagePoint, percentile, whole_step
+from gateway.errors import InvalidParams
 from gateway.foundation.db.pool import Database
 from gateway.foundation.db.pruning import prune
 
@@ -124,6 +125,25 @@ async def test_counts_are_kept_as_long_as_an_answer_can_ask_for_them(database: D
     assert sum(point.calls for point in month) == pytest.approx(31.5 * 24 * 60, abs=12 * 60)
 
 
+async def test_usage_of_more_than_a_hundred_thousand_calls_that_are_read_one_by_one_is_refused(
+    database: Database, database_url: str
+):
+    organization_id, client_id, since = uuid4(), uuid4(), datetime.now(UTC) - timedelta(days=1)
+    owner = await asyncpg.connect(database_url)
+    add = """
+        INSERT INTO audit (organization_id, at, actor, what, outcome, took_ms)
+        SELECT $1, now() - interval '1 hour', $2, 'tickets.list', 'succeeded', 40 FROM generate_series(1, $3)
+    """
+    await owner.execute(add, organization_id, client_id, 100_000)
+    points = await Audit(database).usage_of(organization_id, since, 86_400, "client", client_id)
+    await owner.execute(add, organization_id, client_id, 1)
+    await owner.close()
+
+    with pytest.raises(InvalidParams, match="more than 100,000 calls since then"):
+        await Audit(database).usage_of(organization_id, since, 86_400, "client", client_id)
+    assert sum(point.calls for point in points) == 100_000
+
+
 async def test_a_write_and_a_job_count_as_one_call(database: Database):
     organization_id = uuid4()
     write, job = (
@@ -150,3 +170,46 @@ async def test_a_write_and_a_job_count_as_one_call(database: Database):
     [point] = await called(database, organization_id, 3600)
 
     assert (point.calls, point.errors) == (2, 1)
+
+
+_CLIENTS = """
+    INSERT INTO clients (id, name, secret_hashes, scopes)
+    SELECT id, name, '{}', '{}' FROM unnest($1::uuid[], ARRAY['often', 'seldom', 'rarely']) AS client (id, name)
+"""
+_CALLED = """
+    INSERT INTO audit (organization_id, at, actor, what, outcome)
+    SELECT $1, now() - number * interval '1 second', $2, 'tickets.list', $3
+    FROM generate_series($4::integer, $5) AS number
+"""
+
+
+@pytest.mark.parametrize(("calls", "is_cut"), [(LATEST_CALLS - 4, False), (LATEST_CALLS - 3, True)])
+async def test_the_busiest_clients_are_of_the_latest_calls_and_the_others_are_together(
+    database: Database, database_url: str, calls: int, is_cut: bool
+):
+    organization_id, clients, since = uuid4(), [uuid4() for _ in range(3)], datetime.now(UTC) - timedelta(days=1)
+    owner = await asyncpg.connect(database_url)
+    await owner.execute(_CLIENTS, clients)
+    for client, outcome, last in zip(clients, ("succeeded", "failed", "failed"), (calls, 2, 1), strict=True):
+        await owner.execute(_CALLED, organization_id, client, outcome, 1, last)
+    await owner.close()
+
+    shares = await Audit(database).busiest(organization_id, since, "client", limit=1)
+
+    assert [(each.name, each.calls, each.errors) for each in shares.busiest] == [("often", calls, 0)]
+    assert (shares.others, shares.other_calls, shares.other_errors) == (2, 3, 3)
+    assert (shares.latest_since is not None) == is_cut
+
+
+async def test_calls_before_the_latest_are_not_counted(database: Database, database_url: str):
+    organization_id, clients, since = uuid4(), [uuid4() for _ in range(3)], datetime.now(UTC) - timedelta(days=1)
+    owner = await asyncpg.connect(database_url)
+    await owner.execute(_CLIENTS, clients)
+    await owner.execute(_CALLED, organization_id, clients[0], "succeeded", 1, LATEST_CALLS)
+    await owner.execute(_CALLED, organization_id, clients[1], "succeeded", LATEST_CALLS + 600, LATEST_CALLS + 605)
+    await owner.close()
+
+    shares = await Audit(database).busiest(organization_id, since, "client")
+
+    assert [(each.name, each.calls) for each in shares.busiest] == [("often", LATEST_CALLS)]
+    assert shares.latest_since is not None

@@ -36,7 +36,7 @@ async def test_ten_front_ends_spend_a_budget_exactly(database: Database, databas
 
     async with AsyncExitStack() as stack:
         databases = [await stack.enter_async_context(Database.open(database_url, size=2)) for _ in range(FRONT_ENDS)]
-        points = [BudgetPoint(BudgetStore(each)) for each in databases]
+        points = [BudgetPoint(BudgetStore(each), lambda: True) for each in databases]
         taken = await asyncio.gather(*(is_taken(point) for point in points for _ in range(CALLS)))
 
     total = (await BudgetStore(database).get(organization_id, "main")).spent.total

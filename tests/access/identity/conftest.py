@@ -37,7 +37,7 @@ async def attempts(redis_url: str) -> AsyncIterator[Attempts]:
 
 @pytest.fixture
 def tokens(store: IdentityStore, attempts: Attempts) -> Tokens:
-    return Tokens(store, SECONDS, attempts)
+    return Tokens(store, SECONDS, attempts, lambda: True)
 
 
 @pytest.fixture

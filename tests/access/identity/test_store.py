@@ -76,6 +76,18 @@ async def test_a_workspace_comes_into_being_once(store: IdentityStore, account: 
     assert await _names(store, account.organization_id) == {first: "support"}
 
 
+async def test_a_workspace_that_exists_is_not_written_again(store: IdentityStore, account: Account, database: Database):
+    async def version() -> str:
+        async with database.tenant(account.organization_id) as connection:
+            return str(await connection.fetchval("SELECT xmin::text || ctid::text FROM workspaces"))
+
+    await store.workspace_named(account.organization_id, "support")
+    written = await version()
+    await store.workspace_named(account.organization_id, "support")
+
+    assert await version() == written
+
+
 async def test_two_organizations_can_use_one_workspace_name_apart(store: IdentityStore, account: Account):
     stranger = await store.create_organization(unique("o"))
 

@@ -11,7 +11,10 @@ from msgspec.structs import replace
 from gateway.access.policy.decision import DecidedSet
 from gateway.access.policy.language import checked
 from gateway.access.policy.model import Counted, History, PolicyCall, Verdict
+from gateway.access.policy.paths import first_telling
 from gateway.contract.policies import Surface
+from gateway.upstream.field_selection import EVERYTHING as EVERY_FIELD
+from gateway.upstream.field_selection import selector
 from gateway.upstream.prepared import prepare
 from tests.access.policy.conftest import CLIENT, EVERYTHING, TARGET
 
@@ -74,6 +77,21 @@ def decision_of(catalog, schema, cedar, kind, operation, params, members):
         operation=prepared.operation,
     )
     return DecidedSet(checked("main", base + cedar, schema)).decide(call, members.get("now", NOON))
+
+
+def test_the_document_says_what_a_redacted_name_matches():
+    rows = re.findall(r"^\| (`[^|]+) \| (yes|no) \| (yes|no) \|$", DOCUMENT.read_text("utf-8"), re.MULTILINE)
+    said = {
+        name: (left_out == "yes", refused == "yes")
+        for names, left_out, refused in rows
+        for name in re.findall("`(.+?)`", names)
+    }
+    leave_out = selector(EVERY_FIELD.redacting(["email"]))
+
+    found = {name: (leave_out({name: 1}) == {}, first_telling(["email"], {name: 1}) == name) for name in said}
+
+    assert len(said) > 8
+    assert found == said
 
 
 def test_every_policy_of_the_document_is_tried():

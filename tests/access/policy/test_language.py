@@ -49,6 +49,18 @@ PERMIT = "permit(principal, action, resource)"
         ("permit(principal == ?principal, action, resource);", (1, 21), "templates are not supported"),
         ("// nothing", (1, 1), "no statement"),
         (f"{PERMIT};" * 201, (1, 1), "more than 200 statements"),
+        (";" * 65_536, (1, 1), "more than 200 statements"),
+        ("// only\n" * 8_000, (1, 1), "no statement"),
+        (f'@type("Action") {PERMIT};', (1, 2), "unknown annotation"),
+        (f'@id("a") @id("b") {PERMIT};', (1, 2), "duplicate annotation: @id"),
+        (f'@redact("{"name," * 1_000}") {PERMIT};', (1, 2), "needs a text of 1 to 500 characters"),
+        (f'@redact("{",".join(["name"] * 51)}") {PERMIT};', (1, 2), "needs 1 to 50 paths"),
+        (f'@redact("em\u200bail") {PERMIT};', (1, 2), r"'em\u200bail' is not a path"),
+        (f'@id("a\u200b") {PERMIT};', (1, 2), r"'a\u200b' has a character that cannot be shown"),
+        (f'@approval("a\\0") {PERMIT};', (1, 2), r"'a\x00' has a character that cannot be shown"),
+        (f"per\u200bmit{PERMIT[6:]};", (1, 4), "invalid token"),
+        (f"\ufeff{PERMIT};", (1, 1), "invalid token"),
+        (f"// a\r{PERMIT} when {{ {'(' * 4000}true{')' * 4000} }};", (1, 248), "more than 200 levels"),
         (" " * 70_000, (1, 1), "at most 65,536"),
         (f"{PERMIT} when {{ {'(' * 4000}true{')' * 4000} }};", (1, 243), "more than 200 levels"),
         (f"{PERMIT} when {{ {'[' * 4000}{']' * 4000} == [] }};", (1, 243), "more than 200 levels"),
@@ -78,6 +90,34 @@ def test_all_faults_are_reported_each_once(schema):
     assert len(refused.value.faults) == 3
 
 
+def test_of_many_unknown_names_a_few_are_searched_and_fifty_reported(schema):
+    names = ", ".join(f'Action::"support-desk.tickets.updte{number}"' for number in range(1_000))
+
+    with pytest.raises(InvalidPolicy) as refused:
+        checked("main", f"permit(principal, action in [{names}], resource);", schema)
+
+    messages = [fault.message for fault in refused.value.faults]
+    assert len(messages) == 50
+    assert sum("did you mean support-desk.tickets.update?" in each for each in messages) == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'@id("Größe 名前 🦄") @advice("Ask\nus.") {PERMIT};',
+        f'@redact("größe, 名前.*") {PERMIT};',
+        f'@approval("Look first.") forbid(principal, action, resource); {PERMIT};',
+        f'{PERMIT} when {{ {{type: "Action"}} == {{type: "Action"}} }};',
+        f"{PERMIT} {'when { true } ' * 4_000};",
+        f'{PERMIT} when {{ resource.name == "{";" * 60_000}" }};',
+        f"// a\r{PERMIT};",
+        f"{PERMIT};" * 200,
+    ],
+)
+def test_a_text_that_is_unusual_is_accepted(schema, text):
+    assert checked("main", text, schema)
+
+
 @pytest.mark.parametrize(
     ("path", "is_covered"),
     [
@@ -87,10 +127,38 @@ def test_all_faults_are_reported_each_once(schema):
         (("owner", "phone"), True),
         (("owner", "name"), False),
         (("id",), False),
+        (("owner", "0", "phone"), True),
+        (("owner", "-1", "phone"), True),
+        (("0", "owner", "+1", " 2", "phone"), True),
+        (("owner", "0"), True),
+        (("owner", "0", "name"), False),
+        (("id", "0"), False),
     ],
 )
 def test_a_path_is_covered_if_redacted_members_are_in_it_or_above_it(path, is_covered):
     assert covers(["email", "owner.phone"], path) is is_covered
+
+
+@pytest.mark.parametrize(
+    ("path", "is_covered", "is_covered_as_scalar"),
+    [
+        (("name",), True, False),
+        (("phone",), True, False),
+        (("owner", "name"), False, False),
+        (("owner", "phone"), True, True),
+        (("0", "owner", "phone"), True, True),
+        (("email",), True, True),
+        (("email", "domain"), True, True),
+        (("lines", "0"), True, False),
+        (("lines", "0", "card"), True, True),
+        (("lines", "x", "card", "end"), True, True),
+    ],
+)
+def test_a_scalar_has_no_redacted_member(path, is_covered, is_covered_as_scalar):
+    redacted = ["email", "*.phone", "lines.*.card"]
+
+    assert covers(redacted, path) is is_covered
+    assert covers(redacted, path, is_scalar=True) is is_covered_as_scalar
 
 
 @pytest.mark.parametrize(
@@ -121,15 +189,75 @@ def test_a_selected_field_is_redacted_if_it_lies_within_a_redacted_member(paths,
         ({"query": "x" * 20_000 + "hisemailbox"}, "query"),
         ({"owner": {"id": 1}}, "owner"),
         ({"filtering": '[{"field": "\\u0065mail", "operator": "CONTAIN"}]'}, "filtering"),
-        ({"query": "mail of a person", "filename": "e", "emails": 1, "limit": 3, "n": None}, None),
+        ({"emails": ["a"]}, "emails"),
+        ({"query": "emails:a@b.c"}, "query"),
+        ({"query": "mail of a person", "filename": "e", "limit": 3, "n": None}, None),
     ],
 )
 def test_a_param_tells_of_a_redacted_member_that_it_names(params, place):
     assert first_telling(["email", "*.phone_number", "owner.*"], params) == place
 
 
-def test_without_a_name_in_the_paths_no_param_tells():
-    assert first_telling(["*", "*.*"], {"email": "a"}) is None
+@pytest.mark.parametrize(
+    "text",
+    [
+        'project = A AND "phone number" ~ "1*"',
+        "ORDER BY PHONE_NUMBER",
+        "PhoneNUMBER asc",
+        "PHONENumber asc",
+        "[Phone Number] = 1",
+        "contact.`phone``number`",
+        "phone/**/number",
+        "phone\u00a0number",
+        "phone\u200bnumber",
+        "\uff30\uff28\uff2f\uff2e\uff25\uff3f\uff2e\uff35\uff2d\uff22\uff25\uff32 = 1",
+        "\uff50\uff48\uff4f\uff4e\uff45\uff2e\uff55\uff4d\uff42\uff45\uff52 = 1",
+        r"phone\_number LIKE '1%'",
+        r"ph\one\ number = 1",
+        r"ph\u006fne\u{0020}number = 1",
+        r'{"q": "\\u0070hone_number"}',
+        r'{"q": "SELECT Id,\nphone_number FROM Contact"}',
+        "%70hone%5Fnumber=1",
+        "<attribute name='&#112;hone&#x5f;number'/>",
+        "'%phone_number'",
+        "customerPhoneNumber1",
+        "phone_numbers:1",
+        "PhoneNumbers",
+        r"\160hone\137number = 1",
+        "%2570hone%255Fnumber=1",
+        "%252570hone_number=1",
+        "&amp;#112;hone_number",
+        r"\\u0025\u0037\u0030hone_number",
+    ],
+)
+def test_another_way_to_write_a_name_is_recognized(text):
+    assert first_telling(["*.phone_number"], {"query": text}) == "query"
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("Straße", "STRASSE = 1"),
+        ("line2", "line_2 asc"),
+        ("adresse", "%adresse"),
+        ("owner.categories", "Category"),
+        ("address", "addresses"),
+        ("people", "person_id"),
+    ],
+)
+def test_a_name_has_one_form(path, text):
+    assert first_telling([path], {"query": text}) == "query"
+
+
+@pytest.mark.parametrize("text", ["phones numbered", "telephonenumbers", "phone", "number phone", ""])
+def test_letters_of_other_words_are_no_name(text):
+    assert first_telling(["phone_number"], {"query": text}) is None
+
+
+@pytest.mark.parametrize("redacted", [["*"], ["*.*"], ["*", "email"]])
+def test_if_everything_is_redacted_every_param_tells_but_those_that_choose_the_record_or_the_page(redacted):
+    assert first_telling(redacted, {"id": 1, "page": 2, "status": "open"}, ["id", "page"]) == "status"
+    assert first_telling(redacted, {"id": 1, "page": 2}, ["id", "page"]) is None
 
 
 def test_a_policy_of_many_conditions_is_no_deep_one(schema):

@@ -5,14 +5,12 @@ from uuid import UUID, uuid4
 import pytest
 from msgspec.structs import replace
 
-from gateway.access.request_log.log import RequestLog, prune_request_log
+from gateway.access.request_log.log import RequestLog
 from gateway.contract.gateway_state import RequestSelection
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.pool import Database
 from gateway.upstream.sent_requests import SentRequest
 from tests.connectors.conftest import Create, create, organization_id, store, stranger_id  # noqa: F401 - fixtures
-
-DAY = 86400
 
 
 def sent(connector_id: UUID, **members: object) -> SentRequest:
@@ -97,23 +95,6 @@ async def test_a_request_of_no_connector_is_dropped_and_takes_none_of_its_batch_
     log = await written(database, sent(uuid4()), sent(await create()))
 
     assert len((await log.find(organization_id, RequestSelection())).data) == 1
-
-
-async def test_old_requests_and_those_beyond_the_bound_are_deleted(
-    database: Database,
-    organization_id: UUID,  # noqa: F811
-    create: Create,  # noqa: F811
-):
-    connector_id = await create()
-    yesterday = sent(connector_id, at=CLOCK.unix_time() - DAY - 60, path="/yesterday")
-    log = await written(database, yesterday, *(sent(connector_id, path=f"/{number}") for number in range(5)))
-
-    await prune_request_log(database, DAY, 1000)
-    young = [each.path for each in (await log.find(organization_id, RequestSelection())).data]
-    await prune_request_log(database, DAY, 2)
-
-    assert young == ["/4", "/3", "/2", "/1", "/0"]
-    assert [each.path for each in (await log.find(organization_id, RequestSelection())).data] == ["/4", "/3"]
 
 
 async def test_requests_of_a_removed_connector_go_with_it(

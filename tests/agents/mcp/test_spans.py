@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.semconv._incubating.metrics.mcp_metrics import MCP_SERVER_OPERATION_DURATION
 from opentelemetry.trace import SpanKind, StatusCode
 
 from gateway.agents.mcp.context import Context
@@ -15,6 +16,7 @@ from gateway.agents.mcp.results import Result, text, tool_result
 from gateway.agents.mcp.server import Server
 from gateway.foundation.mcp import HANDSHAKE_VERSIONS
 from gateway.foundation.telemetry import tracing
+from gateway.foundation.telemetry.metrics import REGISTRY
 
 TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 VERSION = HANDSHAKE_VERSIONS[0]
@@ -71,6 +73,23 @@ async def test_a_call_of_a_tool_continues_the_trace_of_its_message_and_links_tha
     assert (f"{call.context.trace_id:032x}", f"{call.parent.span_id:016x}") == (TRACE, PARENT)
     assert [link.context.span_id for link in call.links] == [request.context.span_id]
     assert answered["content"][0]["text"] == f"00-{TRACE}-{call.context.span_id:016x}-01"
+
+
+async def test_the_duration_of_a_request_has_opentelemetrys_name_its_method_and_its_error():
+    def counted(method: str, error_type: str = "") -> float:
+        name = MCP_SERVER_OPERATION_DURATION.replace(".", "_")
+        labels = {"mcp_method_name": method, "error_type": error_type}
+        return REGISTRY.get_sample_value(f"{name}_seconds_count", labels) or 0
+
+    cases = [("tools/call", ""), ("tools/call", "tool_error"), ("tools/call", "-32602"), ("_OTHER", "-32601")]
+    before = [counted(*case) for case in cases]
+    await served("tools/call", name="carry")
+    await served("tools/call", name="refuse")
+    for method in ("tools/call", "x" * 1_000):
+        with pytest.raises(RpcError):
+            await served(method, name="unknown")
+
+    assert [counted(*case) - earlier for case, earlier in zip(cases, before, strict=True)] == [1, 1, 1, 1]
 
 
 async def test_without_a_trace_in_the_message_the_span_is_below_that_of_its_request(spans):

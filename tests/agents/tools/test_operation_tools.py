@@ -9,7 +9,7 @@ import pytest
 from gateway.agents.tools.operation_tools import OperationTools, matches
 from gateway.errors import InvalidParams
 from gateway.kinds.find.entries import OperationEntry, entries_of
-from gateway.kinds.find.tools import MAX_NAME
+from gateway.kinds.find.tools import MAX_NAME, tool_of
 from gateway.web.api.mcp import MAX_PATTERNS, patterns_of
 from tests.harness.catalog import shipped_catalog
 from tests.kinds.find.test_schemas import recursive, without_items
@@ -79,6 +79,19 @@ async def test_the_searches_of_a_kind_are_one_tool_with_the_fields_of_each_copy(
     assert entity["enum"] == ["companies", "contacts", "deals", "tickets"]
     assert "deals: archived, companies" in entity["description"]
     assert search["annotations"]["readOnlyHint"]
+
+
+async def test_a_call_makes_no_tool_but_the_one_that_it_names():
+    listed = await flat_list("support-desk.*")
+    called = flat(NoTools(), "support-desk.*")
+    for shown in listed:
+        tool_of.cache_clear()
+        tool = await called.named(None, shown["name"])
+        assert tool is not None
+        assert dict(tool.as_document()) == shown
+        assert tool_of.cache_info().misses <= 1
+
+    assert await called.named(None, "crm-records__deals__list") is None
 
 
 async def test_a_search_runs_on_the_copy_of_its_entity():

@@ -21,11 +21,13 @@ from gateway.connectors.consent.flows import RedirectResult
 from gateway.connectors.consent.service import OAuth, open_oauth
 from gateway.connectors.model import ConnectorRecord, NewConnector
 from gateway.connectors.store import ConnectorStore
+from gateway.contract.oauth import SIGNED_CLIENT_DOCUMENT
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Vault
 from gateway.kinds.catalog import Catalog
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.limits.rate_limiter import SharedRateLimiter
+from gateway.upstream.oauth_tokens.client_keys import ClientKeys
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
 from tests.connectors.consent.no_imports import no_imports
@@ -62,6 +64,7 @@ class World:
         environment: Mapping[str, str] | None = None,
         ends_in: float | None = 3600,
         method: str = "oauth",
+        owner_id: UUID | None = None,
     ) -> ConnectorRecord:
         """A connector record whose access token ends in so many seconds."""
         workspace_id = await self.identity.workspace_named(self.organization_id, "w")
@@ -74,6 +77,7 @@ class World:
             environment=environment or {},
             credentials=credentials,
             expires_at=ends,
+            owner_id=owner_id,
         )
         return await self.connectors.create(self.organization_id, new)
 
@@ -129,14 +133,16 @@ async def opened_upstreams(catalog: Catalog, origin: URL) -> AsyncIterator[Upstr
 
 @pytest.fixture
 def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -> Opening:
-    """Opens a world: of the platform's app unless told otherwise."""
+    """Opens a world: of the platform's app and one encryption key unless told otherwise."""
     stand_in, origin = server
 
     @asynccontextmanager
-    async def opened(*, has_platform_app: bool = True, is_embedded: bool = False) -> AsyncIterator[World]:
+    async def opened(
+        *, has_platform_app: bool = True, is_embedded: bool = False, vault: Vault | None = None
+    ) -> AsyncIterator[World]:
         app = (stand_in.client_id, SecretStr(stand_in.client_secret))
         platform = {kind.name: app for kind in catalog} if has_platform_app else {}
-        vault, identity = Vault([KEY]), IdentityStore(database)
+        vault, identity = vault or Vault([KEY]), IdentityStore(database)
         connectors = ConnectorStore(database, vault)
         organization = await identity.create_organization(f"o-{uuid4().hex[:8]}")
         client_id = await identity.create_client("c", [organization.id], b"hash", ["read", "write"], [REDIRECT])
@@ -154,6 +160,7 @@ def opening(database: Database, catalog: Catalog, server: tuple[StandIn, URL]) -
                 catalog,
                 database=database,
                 vault=vault,
+                client_keys=ClientKeys([b"secret"], f"{BASE_URL}{SIGNED_CLIENT_DOCUMENT}"),
                 identity=identity,
                 connectors=connectors,
                 access=ConnectorAccess(connectors, identity, catalog),

@@ -16,10 +16,12 @@ from gateway.access.identity.store import IdentityStore
 from gateway.connectors.access import ConnectorAccess
 from gateway.connectors.consent.service import open_oauth
 from gateway.connectors.store import ConnectorStore
+from gateway.contract.oauth import SIGNED_CLIENT_DOCUMENT
 from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Vault
 from gateway.kinds.loading import load_catalog
 from gateway.upstream.egress import EgressPolicy
+from gateway.upstream.oauth_tokens.client_keys import ClientKeys
 from gateway.upstream.transport import Transport
 from gateway.upstream.upstreams import Upstreams
 from tests.connectors.consent.no_imports import no_imports
@@ -38,6 +40,7 @@ async def main(database_url: str, origin: str, organization_id: str, connector_i
             catalog,
             database=database,
             vault=vault,
+            client_keys=ClientKeys([b"secret"], f"https://gateway.example{SIGNED_CLIENT_DOCUMENT}"),
             identity=identity,
             connectors=connectors,
             access=ConnectorAccess(connectors, identity, catalog),

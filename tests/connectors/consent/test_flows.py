@@ -8,8 +8,10 @@ from uuid import UUID, uuid4
 import pytest
 from pydantic import SecretStr
 
+from gateway.access.identity.tokens import hashed
 from gateway.connectors.consent.flows import RedirectResult
 from gateway.connectors.consent.store import PRUNE
+from gateway.connectors.model import NewConnector
 from gateway.contract.oauth import ConsentRequest, FlowStatus
 from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.foundation.db.pruning import prune
@@ -558,3 +560,23 @@ async def _app_in(world: World, redirected: RedirectResult | None) -> tuple[str,
     assert isinstance(redirected.connector.id, UUID)
     secrets = await world.secrets(redirected.connector.id)
     return secrets["client_id"], secrets.get("client_secret")
+
+
+async def test_a_save_that_is_repeated_after_its_commit_makes_one_connector(world: World) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    query = world.server.consent(await world.asked(started.consent_url))
+    flow = await world.oauth.flows.store.use(hashed(query["state"]), hashed(BROWSER))
+    assert flow is not None
+    new = NewConnector(
+        workspace_id=flow.workspace_id,
+        kind=flow.kind,
+        settings={"name": "c"},
+        auth_method="oauth",
+        environment=flow.environment,
+        credentials={"access_token": "a"},
+    )
+
+    first = await world.oauth.flows.store.complete(flow, new)
+    again = await world.oauth.flows.store.complete(flow, new)
+
+    assert (again.id, await _connectors(world)) == (first.id, 1)

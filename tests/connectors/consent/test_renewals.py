@@ -1,20 +1,24 @@
 """Access tokens of stored connectors, renewed once and never lost."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 import pytest
 from pydantic import SecretStr
 
+from gateway.connectors.store import ConnectorStore
 from gateway.errors import (
     ConnectorNotReady,
     ReauthorizationRequired,
+    Unavailable,
     UpstreamError,
     UpstreamInvalidResponse,
     UpstreamRateLimited,
 )
-from tests.connectors.consent.conftest import Opening, World
+from gateway.foundation.vault.vault import Vault
+from tests.connectors.consent.conftest import KEY, Opening, World
 
 KIND = "work-management"
 
@@ -179,6 +183,24 @@ async def test_trouble_of_the_moment_never_kills_a_grant(
     assert type(trouble.value) is error
     assert after == _bearer("access-2")
     assert (await world.again(record.id)).status == "active"
+
+
+async def test_no_token_is_renewed_while_the_newest_key_is_forgotten(opening: Opening) -> None:
+    vault = Vault([("k2", bytes(32)), KEY])
+    async with opening(vault=vault) as world:
+        older = replace(world, connectors=ConnectorStore(world.database, Vault([KEY])))
+        record = await older.connector(KIND, world.server.pair(), ends_in=0)
+        authorizer = world.oauth.authorizers.authorizer_of(record)
+
+        vault.forget(["k2"])
+        with pytest.raises(Unavailable, match="the service that unwraps the encryption keys does not respond"):
+            await authorizer.headers()
+        while_forgotten = list(world.server.token_requests)
+        vault.hold({"k2": bytes(32)})
+        headers = await authorizer.headers()
+
+    assert while_forgotten == []
+    assert headers == _bearer("access-2")
 
 
 async def test_a_limit_of_the_token_endpoint_is_reported_as_one(world: World) -> None:

@@ -59,8 +59,13 @@ class Plans(Database):
         self.replica = None
 
     @asynccontextmanager
-    async def tenant(self, organization_id: UUID | str) -> AsyncIterator[Connection]:
-        async with self._database.tenant(organization_id) as connection:
+    async def tenant(self, organization_id: UUID | str, person: UUID | None = None) -> AsyncIterator[Connection]:
+        async with self._database.tenant(organization_id, person) as connection:
+            yield _Explained(connection, self.rows_read)  # type: ignore[misc]
+
+    @asynccontextmanager
+    async def all_copies(self, organization_id: UUID) -> AsyncIterator[Connection]:
+        async with self._database.all_copies(organization_id) as connection:
             yield _Explained(connection, self.rows_read)  # type: ignore[misc]
 
 

@@ -75,6 +75,26 @@ async def test_a_connection_that_comes_back_is_bound_to_its_next_user(database_u
     assert its_own == 1
 
 
+async def test_a_connection_that_comes_back_is_bound_to_the_person_of_its_next_use(database_url: str):
+    organization_id, person, another = uuid4(), uuid4(), uuid4()
+
+    async with Database.open(database_url, size=1) as narrow:
+        uses = [
+            narrow.all_copies(organization_id),
+            narrow.tenant(organization_id, person),
+            narrow.tenant(organization_id, another),
+            narrow.tenant(organization_id),
+            narrow.system(),
+            narrow.tenant(organization_id),
+        ]
+        named = []
+        for use in uses:
+            async with use as connection:
+                named.append(await connection.fetchval("SELECT current_setting('gateway.person')"))
+
+    assert named == ["*", str(person), str(another), "", "*", ""]
+
+
 async def test_every_table_of_tenants_is_held_to_row_level_security(database_url: str):
     connection = await asyncpg.connect(database_url)
 
@@ -122,6 +142,32 @@ async def test_a_connection_that_is_lost_before_a_statement_is_executed_is_unava
     with pytest.raises(AttributeError):
         async with database.system() as connection:
             raise AttributeError("a fault of ours")
+
+
+async def test_a_wrong_call_of_a_statement_is_a_bug_and_no_outage(database: Database):
+    with pytest.raises(asyncpg.InterfaceError, match="the server expects 1 argument"):
+        async with database.system() as connection:
+            await connection.fetchval("SELECT $1::integer", 1, 2)
+
+
+async def test_a_statement_of_a_connection_that_was_closed_is_unavailable(database: Database):
+    with pytest.raises(Unavailable) as lost:  # noqa: PT012  the block is what is cut
+        async with database.system() as connection, connection.transaction():
+            connection.terminate()
+            await connection.execute("SELECT 1")
+
+    assert lost.value.was_sent
+
+
+async def test_a_pool_that_is_closed_is_unavailable_and_nothing_was_sent(database_url: str):
+    async with Database.open(database_url, size=1) as closed:
+        pass
+
+    with pytest.raises(Unavailable) as refused:
+        async with closed.system():
+            pass
+
+    assert not refused.value.was_sent
 
 
 async def test_a_pool_with_nothing_free_is_unavailable_soon(database_url: str):

@@ -112,8 +112,8 @@ async def test_everybody_sees_their_own_rows_while_connections_change_hands(pool
     assert answers == [{(each, "gateway_app")} for each in ours]
 
 
-async def test_a_transaction_leaves_neither_role_nor_tenant_to_the_next(pooled: Database, pooled_url: str) -> None:
-    async with pooled.tenant(uuid4()) as connection:
+async def test_a_transaction_leaves_no_role_tenant_or_person_to_the_next(pooled: Database, pooled_url: str) -> None:
+    async with pooled.tenant(uuid4(), uuid4()) as connection:
         await connection.fetchval("SELECT 1")
         with pytest.raises(asyncpg.DivisionByZeroError):
             await connection.fetchval("SELECT 1 / 0")
@@ -123,9 +123,11 @@ async def test_a_transaction_leaves_neither_role_nor_tenant_to_the_next(pooled: 
 
     strangers = [await asyncpg.connect(pooled_url, statement_cache_size=0) for _ in range(3)]
     for each in strangers:
-        left = await each.fetchrow("SELECT current_user, current_setting('gateway.tenant', true) AS tenant")
+        left = await each.fetchrow(
+            "SELECT current_user, current_setting('gateway.tenant', true), current_setting('gateway.person', true)"
+        )
         await each.close()
-        assert (left["current_user"], left["tenant"] or "") == ("postgres", "")
+        assert [value or "" for value in left] == ["postgres", "", ""]
 
 
 async def test_postgresql_limits_the_statements_of_every_transaction(pooled: Database) -> None:
@@ -149,10 +151,27 @@ async def test_a_block_is_one_transaction_and_a_nested_one_a_savepoint(pooled: D
         assert await connection.fetchval("SELECT count(*) FROM workspaces") == 1
 
 
-async def test_what_is_no_tenant_never_becomes_part_of_a_statement(pooled: Database) -> None:
-    with pytest.raises(ValueError, match="UUID"):
-        async with pooled.tenant("'; DROP TABLE jobs; --"):
-            pass
+async def test_every_transaction_has_its_person(pooled: Database, organization_id: UUID) -> None:
+    people = [uuid4(), None, uuid4()]
+
+    async def named(person: UUID | None) -> set[str]:
+        async with pooled.tenant(organization_id, person) as connection:
+            return {await connection.fetchval("SELECT current_setting('gateway.person', true)") for _ in range(20)}
+
+    answers = await asyncio.gather(*(named(person) for person in people))
+    async with pooled.all_copies(organization_id) as connection:
+        own_work = await connection.fetchval("SELECT current_setting('gateway.person', true)")
+
+    assert answers == [{"" if person is None else str(person)} for person in people]
+    assert own_work == "*"
+
+
+async def test_what_is_no_tenant_or_person_never_becomes_part_of_a_statement(pooled: Database) -> None:
+    injected = "'; DROP TABLE jobs; --"
+    for whose in ((injected, None), (uuid4(), injected)):
+        with pytest.raises(ValueError, match="UUID"):
+            async with pooled.tenant(*whose):  # type: ignore[arg-type]
+                pass
 
 
 async def test_jobs_run_and_records_are_stored(pooled: Database, organization_id: UUID) -> None:

@@ -23,6 +23,16 @@ pytestmark = pytest.mark.processes
 
 _NAMES = "SELECT name FROM workspaces ORDER BY name"
 _IS_STANDBY = "SELECT pg_is_in_recovery()"
+_COPIES = "SELECT count(*) FROM context_entities"
+# A connector of the person $2, with a copy.
+_PERSONAL_COPY = """
+    WITH workspace AS (
+        INSERT INTO workspaces (id, organization_id, name) VALUES (gen_random_uuid(), $1, 'own') RETURNING id
+    )
+    INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status, owner_id)
+    SELECT $3, $1, id, 'support-desk', 'Mail', 'active', $2 FROM workspace
+"""
+_COPY = "INSERT INTO context_entities (connector_id, organization_id, entity, layout) VALUES ($2, $1, 'tickets', '{}')"
 
 
 @dataclass(frozen=True)
@@ -117,6 +127,22 @@ async def test_the_standby_shows_an_organization_only_its_own_rows(pair: Pair, r
 
     assert as_of is not None
     assert found == []
+
+
+async def test_the_standby_shows_the_copy_of_a_personal_connector_to_its_owner_only(pair: Pair, replica: Replica):
+    person, connector_id = uuid4(), uuid4()
+    async with pair.database.system() as connection:
+        await connection.execute(_PERSONAL_COPY, pair.organization_id, person, connector_id)
+        await connection.execute(_COPY, pair.organization_id, connector_id)
+
+    async def by_standby(whose: UUID | None) -> int:
+        async def seen() -> tuple[int] | None:
+            found, as_of = await pair.database.read(pair.organization_id, reading(_COPIES), person=whose)
+            return None if as_of is None else (found,)
+
+        return (await eventually(seen))[0]
+
+    assert [await by_standby(whose) for whose in (person, uuid4(), None)] == [1, 0, 0]
 
 
 async def test_the_standby_is_read_only_as_the_primary_would_be(pair: Pair, servers: tuple[str, str]):

@@ -98,15 +98,32 @@ async def test_a_statement_that_postgresql_ended_was_not_done_and_can_be_repeate
 
 
 async def test_one_organizations_statements_leave_connections_to_the_others(database_url: str):
-    greedy, other = uuid4(), uuid4()
+    greedy, other, used = uuid4(), uuid4(), list[int]()
     async with Database.open(database_url, size=8, command_timeout=2) as database:
+        await run(database, other, "SELECT 1")  # an organization that is alone may use all of them
         calls = [asyncio.create_task(run(database, greedy)) for _ in range(30)]
         while not any(call.done() for call in calls):
             await run(database, other, "SELECT 1")
             async with database.system() as connection:
                 await connection.execute("SELECT 1")
+            used.append(database.shares.used(str(greedy)))
         ends = await asyncio.gather(*calls, return_exceptions=True)
 
+    assert max(used) == 3
     refusals = [str(end) for end in ends if isinstance(end, Unavailable) and end.retry_after]
     assert len(refusals) == 30
     assert any("the organization uses" in refusal for refusal in refusals)
+
+
+async def test_organizations_leave_connections_to_claims_leases_and_sign_ins(database_url: str):
+    async with Database.open(database_url, size=8, command_timeout=2) as database:
+        calls = [asyncio.create_task(run(database, uuid4())) for _ in range(30)]
+        await eventually(lambda: database.use["used"] == 6)
+
+        async with asyncio.timeout(1):
+            await asyncio.gather(database.read_clock(), database.read_clock())
+
+        assert database.use["used"] == 6
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)

@@ -57,10 +57,10 @@ def test_a_histogram_counts_each_duration_in_its_bucket():
     assert REGISTRY.get_sample_value("gateway_test_seconds_sum", {"kind": "a"}) == 1e9 + 0.0026
 
 
-def test_every_metric_has_a_unique_name_with_the_prefix_gateway_and_a_description():
+def test_every_metric_has_a_unique_name_with_the_prefix_of_the_gateway_or_of_opentelemetry_and_a_description():
     names = [metric.name for metric in metrics.ALL]
 
-    assert all(name.startswith("gateway_") for name in names)
+    assert all(name.startswith(("gateway_", "mcp_")) for name in names)
     assert all(metric.documentation.endswith(".") for metric in metrics.ALL)
     assert len(set(names)) == len(names)
 

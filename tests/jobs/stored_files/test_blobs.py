@@ -1,6 +1,7 @@
 """Stores of files, a folder and a bucket alike: all or nothing, read in parts, forgotten when told."""
 
 import os
+import shutil
 import stat
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from gateway.errors import ResultExpired, Unavailable, UpstreamTruncated
 from gateway.jobs.stored_files.blobs import Blobs, FolderBlobs, read_all
 from gateway.upstream.http_ranges.ranges import Slice
+from tests.harness.buckets import bucket_blobs, bucket_served
 
 NAME = "owner/item.1"
 HTTP = {"allow_http": True}
@@ -17,29 +19,15 @@ HTTP = {"allow_http": True}
 
 @pytest.fixture(scope="module")
 def bucket() -> Iterator[dict[str, str]]:
-    """How to reach an S3-compatible server with a bucket in it."""
-    moto = pytest.importorskip("moto.server", reason="moto, a stand-in for S3, is not installed")
-    pytest.importorskip("obstore", reason="the extra s3 is not installed")
-    boto3 = pytest.importorskip("boto3")
-    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    keys = {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
-    client = boto3.client("s3", endpoint_url=f"http://{host}:{port}", region_name="us-east-1", **keys)
-    client.create_bucket(Bucket="bucket")
-    client.close()
-    yield {"aws_endpoint": f"http://{host}:{port}", "aws_region": "us-east-1", **keys}
-    server.stop()
+    with bucket_served() as config:
+        yield config
 
 
 @pytest.fixture(params=["folder", "bucket"])
 def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
     if request.param == "folder":
         return FolderBlobs(tmp_path / "blobs")
-    config = request.getfixturevalue("bucket")
-    from gateway.jobs.stored_files.bucket import BucketBlobs
-
-    return BucketBlobs(f"s3://bucket/{tmp_path.name}", config=config, client_options=HTTP)
+    return bucket_blobs(request.getfixturevalue("bucket"), tmp_path.name)
 
 
 async def pieces(*given: bytes, error: Exception | None = None) -> AsyncIterator[bytes]:
@@ -153,3 +141,9 @@ async def test_the_folder_is_private_under_any_umask(tmp_path, umask):
     made = (tmp_path / "data", folder, folder / "owner")
     assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [0o700] * 3
     assert stat.S_IMODE((folder / "owner" / "item").stat().st_mode) & 0o077 == 0
+
+
+async def test_a_folder_says_how_much_may_be_added_before_it_exists(tmp_path: Path):
+    free = await FolderBlobs(tmp_path / "data" / "blobs").free()
+
+    assert 0 <= free < shutil.disk_usage(tmp_path).free

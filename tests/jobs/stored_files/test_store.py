@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from gateway.errors import JobCanceled, ResultExpired, UpstreamTooLarge
+from gateway.errors import Conflict, JobCanceled, ResultExpired, UpstreamTooLarge
 from gateway.foundation.db.pool import Database
 from gateway.jobs.stored_files.blobs import FolderBlobs, read_all
 from gateway.jobs.stored_files.model import StoredFile
@@ -67,15 +67,16 @@ def kept(folder: Path) -> list[str]:
 
 async def test_a_file_is_kept_with_its_checksum_and_labels(files: StoredFiles):
     told = Told()
+    organization_id, job_id = uuid4(), uuid4()
 
-    stored = await files.save(uuid4(), uuid4(), 1, file(size=10), told)
+    stored = await files.save(organization_id, job_id, 1, file(size=10), told)
 
     assert (stored.size, stored.sha256) == (10, hashlib.sha256(BYTES).hexdigest())
     assert stored.headers["ETag"] == f'"{stored.sha256}"'
     assert stored.headers["Content-Type"] == "text/plain"
     assert told.told == [(5, 10), (10, 10)]
     assert StoredFile(**msgspec.json.decode(msgspec.json.encode(stored))) == stored
-    async with files.open(stored) as blob:
+    async with files.open(organization_id, job_id, stored) as blob:
         assert b"".join([piece async for piece in read_all(blob, [Slice(2, 4)])]) == b"234"
 
 
@@ -135,7 +136,9 @@ async def test_a_file_without_a_job_goes(files: StoredFiles):
 
 async def is_there(files: StoredFiles, stored: StoredFile) -> bool:
     try:
-        async with files.open(stored):
+        owner, _, _ = stored.blob.rpartition(".")
+        organization_id, job_id = map(UUID, owner.split("/"))
+        async with files.open(organization_id, job_id, stored):
             return True
     except ResultExpired:
         return False
@@ -159,3 +162,30 @@ async def test_what_is_none_of_ours_stays(files: StoredFiles, folder: Path):
     await files.prune()
 
     assert kept(folder) == ["note"]
+
+
+async def test_a_file_of_an_organization_that_arrives_stays_until_its_jobs_are_there(
+    files: StoredFiles, database: Database
+):
+    organization_id = uuid4()
+    async with database.system() as connection, connection.transaction():
+        await files.hold_arrival(connection, organization_id)
+        stored = await files.save(organization_id, uuid4(), 1, file(), Told())
+        await files.prune()
+        held = await is_there(files, stored)
+        with pytest.raises(Conflict, match="another process imports"):
+            async with database.system() as other, other.transaction():
+                await files.hold_arrival(other, organization_id)
+
+    await files.prune()
+
+    assert (held, await is_there(files, stored)) == (True, False)
+
+
+async def test_the_removal_of_a_job_with_any_number_of_runs_is_quick(files: StoredFiles):
+    organization_id, job_id, fence = uuid4(), uuid4(), 2**62
+    stored = await files.save(organization_id, job_id, fence, file(), Told())
+
+    await files.remove(organization_id, [(job_id, fence)])
+
+    assert not await is_there(files, stored)

@@ -167,6 +167,15 @@ def test_an_error_of_an_overlay_names_the_action(overlay, message):
         apply_overlay({}, overlay)
 
 
+def test_a_document_that_goes_too_deep_is_refused_with_the_limit():
+    schema: dict[str, object] = {}
+    for _ in range(10_000):
+        schema = {"items": schema}
+
+    with pytest.raises(ImportFailed, match="more than 400 levels"):
+        import_document({"openapi": "3.1.0", "paths": {}, "components": {"schemas": {"a": schema}}}, Options())
+
+
 async def test_references_are_followed_below_the_folder(tmp_path):
     (tmp_path / "schemas").mkdir()
     (tmp_path / "schemas/thing.yaml").write_text(

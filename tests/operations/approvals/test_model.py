@@ -57,6 +57,28 @@ def test_whatever_differs_has_another_digest(other):
     assert other != digest_of(REQUEST)
 
 
+@pytest.mark.parametrize("number", [2**53, 2**53 + 1, -(2**53) - 1, 2**70, 10**30])
+def test_a_large_whole_number_has_another_digest_than_every_text_and_every_other_number(number):
+    text = str(number)
+    others = [text, f"\0{text}", f"\0\0{text}", f" {text}", [number], {"n": number}, number + 1, -number, float(number)]
+
+    digests = [digest_of({**REQUEST, "body": {"id": each}}) for each in (number, *others)]
+
+    assert len(set(digests)) == len(digests)
+
+
+@pytest.mark.parametrize(
+    ("body", "digest"),
+    [
+        # as above, of {"body":{"id":9007199254740991}} and of {"body":{"id":"9007199254740993","of":[1.5,null,true]}}
+        ({"id": 2**53 - 1}, "sha-256=:D2QPJtLsOHS5nN+25EIof8RvL+zU8r1s2sRXxt8kAwc=:"),
+        ({"id": "9007199254740993", "of": [1.5, None, True]}, "sha-256=:N+V0rQTHO+Cc/Er1pA5G4KSwh+6bsHEK2o/fkwp7SxE=:"),
+    ],
+)
+def test_ordinary_requests_are_in_plain_canonical_json(body, digest):
+    assert digest_of({"body": body}) == digest
+
+
 def test_the_order_of_requests_and_of_items_is_approved_too():
     other = {**REQUEST, "body": {"items": [1, 2]}}
 

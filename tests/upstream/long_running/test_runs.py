@@ -7,7 +7,14 @@ import msgspec
 import pytest
 
 from gateway.contract.kinds import Effect
-from gateway.errors import JobCanceled, OutcomeUnknown, UpstreamError, UpstreamRateLimited, UpstreamRejected
+from gateway.errors import (
+    JobCanceled,
+    OutcomeUnknown,
+    UpstreamError,
+    UpstreamInvalidResponse,
+    UpstreamRateLimited,
+    UpstreamRejected,
+)
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.prepared import prepare
 from gateway.upstream.run_context import Effects
@@ -348,3 +355,15 @@ async def test_a_whole_list_is_answered_where_nothing_is_stored():
 
 def _decoded(records: list[Any]) -> list[Any]:
     return [msgspec.json.decode(msgspec.json.encode(each)) for each in records]
+
+
+async def test_only_the_status_of_a_run_that_has_ended_may_be_larger_than_1_mib():
+    async with factory() as (application, connector):
+        application.message_sizes = (100, 1 << 20)
+        _, ended = await ran(application, connector, "tag", TAGS)
+        application.message_sizes = (1 << 20, 100)
+
+        with pytest.raises(UpstreamInvalidResponse, match="over 1 MiB"):
+            await ran(application, connector, "tag", TAGS)
+
+    assert ended

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gateway.web.pages.words import color_of, exact, letters, relative, size
+from gateway.web.pages.words import exact, relative, size
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -30,22 +30,6 @@ def test_a_time_is_shown_relative_to_now(before: timedelta, words: str):
 
 def test_the_exact_time_is_in_utc():
     assert exact("2026-03-01T09:00:05.123Z") == "2026-03-01 09:00:05 UTC"
-
-
-@pytest.mark.parametrize(
-    ("name", "mark"),
-    [
-        ("Zendesk", "Ze"),
-        ("HubSpot", "Hu"),
-        ("incident.io", "In"),
-        ("Parcel tracking", "PT"),
-        ("my-own", "MO"),
-        ("", "?"),
-    ],
-)
-def test_an_application_has_a_mark_of_two_letters(name: str, mark: str):
-    assert letters(name) == mark
-    assert 0 <= color_of(name) < 8
 
 
 @pytest.mark.parametrize(

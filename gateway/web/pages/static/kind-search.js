@@ -14,7 +14,6 @@ const show = () => {
     entity.hidden = !entity.querySelector(".action:not([hidden])");
   }
   const count = actions.filter((action) => !action.hidden).length;
-  document.querySelector(".contents").hidden = words.length > 0;
   found.textContent = words.length ? `${count} operations` : "";
 };
 field.addEventListener("input", show);

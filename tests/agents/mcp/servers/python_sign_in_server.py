@@ -1,4 +1,7 @@
-"""A calculator that people sign in to, with mcp 2.x: `python_sign_in_server.py PORT`. Everybody who comes consents."""
+"""A calculator that people sign in to, with mcp 2.x: `python_sign_in_server.py PORT AUTHENTICATION`.
+
+Everybody who comes consents; each app that registers authenticates so, whatever it has asked for.
+"""
 
 import sys
 import time
@@ -16,6 +19,8 @@ from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, Re
 from mcp.server.mcpserver import MCPServer
 from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 
+AUTHENTICATION: Any = sys.argv[2]
+
 
 class Provider:
     """Keeps clients, codes and tokens in memory."""
@@ -30,6 +35,9 @@ class Provider:
         return self._clients.get(client_id)
 
     async def register_client(self, client_info: OAuthClientInformationFull) -> None:
+        # The response to the registration is made of the same object afterwards.
+        client_info.token_endpoint_auth_method = AUTHENTICATION
+        client_info.client_secret = None if AUTHENTICATION == "none" else token_hex(32)
         self._clients[client_info.client_id or ""] = client_info
 
     async def authorize(self, client: OAuthClientInformationFull, params: AuthorizationParams) -> str:

@@ -1,0 +1,165 @@
+"""The TypeScript package as its users get it: packed by `npm pack` and installed in an empty folder."""
+
+import json
+import random
+import re
+import shutil
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.client import Gateway
+from gateway.foundation.numbered_pages import Numbering, Place, step
+from tests.client.typescript.generate_schema import SCHEMA, generated
+from tests.foundation.test_numbered_pages import OFFSETS, PAGES, Application
+from tests.harness.typescript import COMPILER, NPM, PACKAGE, needs_npm, node
+from tests.harness.up import Running
+
+pytestmark = [needs_npm, pytest.mark.processes]
+
+HERE = Path(__file__).parent
+README = (PACKAGE / "README.md").read_text("utf-8")
+PROGRAMS = re.findall(r"^```ts\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
+ROOT = PACKAGE.parents[2]
+#: a model that calls a tool and says what it got
+DRIVER = """
+import { MockLanguageModelV3 } from "ai/test";
+import { answer } from "./tools.ts";
+const usage = {
+  inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 1, text: 1, reasoning: 0 },
+};
+const model = new MockLanguageModelV3({
+  doGenerate: async ({ prompt, tools }) => {
+    const got = prompt.filter(({ role }) => role === "tool");
+    const toolName = tools?.map(({ name }) => name).find((name) => name.endsWith("tickets__get")) ?? "";
+    const call = { type: "tool-call" as const, toolCallId: "1", toolName, input: '{"ticket_id": 1}' };
+    const text = { type: "text" as const, text: JSON.stringify(got) };
+    const reason = got.length ? ("stop" as const) : ("tool-calls" as const);
+    return { content: [got.length ? text : call], finishReason: { unified: reason, raw: reason }, usage, warnings: [] };
+  },
+});
+console.log(await answer(model, "What is ticket 1?"));
+"""
+#: takes the steps of `walks.json` with the package
+STEPS = """
+import { readFileSync } from "node:fs";
+import { beginning, step } from "./node_modules/agent-connector-gateway/dist/numbered_pages.js";
+const walks = JSON.parse(readFileSync("walks.json", "utf-8"));
+const taken = walks.map(({ numbering: { counts_records: countsRecords, ...others }, params, steps }) => {
+  let place = beginning(params);
+  return steps.map(([asked, names, following, incomplete]) => {
+    const found = step({ ...others, countsRecords }, place, { asked, names, following, incomplete });
+    place = found.place;
+    return [asked, names, following, incomplete, found.fresh, found.following, found.incomplete];
+  });
+});
+console.log(JSON.stringify(taken));
+"""
+
+
+def test_the_types_are_those_of_the_openapi_document():
+    assert generated(Path(NPM or "")) == SCHEMA.read_text("utf-8"), "run `make typescript`"
+
+
+def test_the_package_has_the_version_of_the_gateway_and_no_dependency(program):
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    package = json.loads((PACKAGE / "package.json").read_text())
+
+    assert (package["name"], package["version"]) == (project["name"], project["version"])
+    assert "dependencies" not in package
+    assert [each.name for each in (program / "node_modules").iterdir() if not each.name.startswith(".")] == [
+        package["name"]
+    ]
+
+
+def variables_of(running: Running) -> dict[str, str]:
+    return {
+        "GATEWAY_URL": running.base_url,
+        "GATEWAY_CLIENT_ID": running.client_id,
+        "GATEWAY_CLIENT_SECRET": running.client_secret,
+    }
+
+
+def walk(choice: random.Random, numbering: Numbering) -> dict[str, Any]:
+    """The steps of reading a list whose records move at random, as the Python client takes them."""
+    ends, largest = choice.choice(["empty", "short", "total"]), choice.choice([7, 100])
+    application = Application(
+        numbering, list(range(choice.randrange(60))), ends, largest, choice.choice([None, None, 4])
+    )
+    params = choice.choice([{}, {"size": 10}, {"size": 5}])
+    place, following, steps = Place(params=params), params, []
+    while following is not None and len(steps) < 60:
+        asked = dict(following)
+        records, named, reason = application.page(asked)
+        names = [str(record) for record in records]
+        found = step(numbering, place, asked, names, following=named, incomplete=reason)
+        place, following = found.place, found.following
+        steps.append([asked, names, named, reason, list(found.new), following, found.incomplete])
+        for _ in range(choice.choice([0, 0, 1, 3])):
+            application.records.insert(choice.choice([0, 0, 1]), 1000 + len(steps))
+            del application.records[choice.randrange(len(application.records))]
+    return {"numbering": numbering._asdict(), "params": params, "steps": steps}
+
+
+async def test_a_list_of_moving_records_is_read_by_the_steps_of_the_python_client(program):
+    choice = random.Random(7)
+    walks = [walk(choice, numbering) for _ in range(200) for numbering in (PAGES, OFFSETS)]
+    (program / "walks.json").write_text(json.dumps(walks))
+
+    said = await node(program, "node", "--input-type=module", "--eval", STEPS)
+
+    assert json.loads(said) == [each["steps"] for each in walks]
+    reasons = {taken[-1] for each in walks for taken in each["steps"]}
+    assert len(reasons) == 3, reasons
+
+
+async def test_the_programs_of_the_readme_run(running, program):
+    whole, tools = PROGRAMS
+    (program / "program.ts").write_text(whole)
+    (program / "tools.ts").write_text(tools)
+    (program / "drive.ts").write_text(DRIVER)
+
+    await node(program, *COMPILER, "program.ts", "drive.ts")
+    said = await node(program, "node", "program.ts", **variables_of(running))
+    answered = await node(program, "node", "drive.ts", **variables_of(running))
+
+    for line in (r"created \d+", "invalid_params .*sort_order.*", "done ", "120 of 120.*", "saved attachment.bin"):
+        assert re.search(f"^{line}", said, flags=re.MULTILINE), said
+    assert re.search(r"^\d+ job\.succeeded$", said, flags=re.MULTILINE), said
+    assert "subject: 'The printer is on fire'" in said
+    assert '"subject":' in answered
+
+
+async def test_the_program_of_the_document_runs(running, program):
+    page = (ROOT / "docs/how-to/typescript.md").read_text("utf-8")
+    first, _ = re.findall(r"^```ts\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    (program / "page.ts").write_text(first)
+    async with Gateway(running.base_url, running.client_id, running.client_secret, "readme") as gateway:
+        credentials = {"subdomain": "acme", "email": "a@example.com", "api_token": "t"}
+        await gateway.connectors.create("support-desk", credentials, name="Help desk", if_exists="update")
+
+    said = await node(program, "node", "page.ts", **variables_of(running))
+
+    assert re.search(r"^succeeded 3 of 3", said, flags=re.MULTILINE), said
+    assert (program / "attachment-2.bin").stat().st_size > 0
+
+
+async def test_the_client_with_a_gateway_that_is_broken_in_many_ways(running, program):
+    for name in ("client.test.ts", "relay.ts", "file_names.json"):
+        shutil.copy(HERE / name, program)
+    options = [f"--scope={scope}" for scope in ("read", "approve")]
+    approver = await running.admin("client", "create", "approver", "--organization", running.organization_id, *options)
+    variables = {
+        **variables_of(running),
+        "SANDBOX_URL": running.sandbox_url,
+        "APPROVER_ID": approver["client_id"],
+        "APPROVER_SECRET": approver["client_secret"],
+    }
+
+    await node(program, *COMPILER, "client.test.ts", "relay.ts")
+    said = await node(program, "node", "--test", "--test-reporter=tap", "client.test.ts", **variables)
+
+    assert re.search(r"^# fail 0$", said, flags=re.MULTILINE), said
