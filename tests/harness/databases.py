@@ -6,6 +6,8 @@ from uuid import uuid4
 
 import asyncpg
 
+from gateway.foundation.db.pool import Database
+
 
 @asynccontextmanager
 async def created_database(server: str, template: str) -> AsyncIterator[str]:
@@ -24,6 +26,20 @@ def url_of(server: str, name: str) -> str:
     """The server's URL with another database."""
     address, question, options = server.partition("?")
     return f"{address.rpartition('/')[0]}/{name}{question}{options}"
+
+
+async def rows_as_text(database: Database) -> list[tuple[str, str]]:
+    """The table and the text of every row. Partitions are read through their table: the role may not read them."""
+    async with database.system() as connection:
+        tables = await connection.fetch("""
+            SELECT relname::text AS name FROM pg_class
+            WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace
+        """)
+        return [
+            (table["name"], row["row"])
+            for table in tables
+            for row in await connection.fetch(f'SELECT "{table["name"]}"::text AS row FROM "{table["name"]}"')
+        ]
 
 
 @asynccontextmanager

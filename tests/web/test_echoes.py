@@ -20,6 +20,7 @@ from aiohttp import web
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.console import ConsoleBrowser, signed_in
+from tests.harness.databases import rows_as_text
 from tests.harness.hostile_kinds import change_file, write_kind
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.serving import served
@@ -241,20 +242,10 @@ async def test_nothing_that_is_stored_or_shown_later_has_a_credential(world: Wor
     for path in ("requests", "events", "audit", "jobs", "integrations/connectors"):
         assert secrets_in((await world.api.get(f"/api/v1/{path}?limit=1000")).body) == [], path
     assert secrets_in(caplog.text) == []
-    assert await _rows_with_secrets(world) == []
+    rows = await rows_as_text(world.front.services.database)
+    assert [(table, each) for table, row in rows for each in secrets_in(row)] == []
 
 
 async def _is_logged(world: World) -> bool:
     requests = (await world.api.get("/api/v1/requests?limit=1000")).document()["data"]
     return {"/v1/items/refused", "/…"} <= {each["path"] for each in requests}
-
-
-async def _rows_with_secrets(world: World) -> list[str]:
-    """The rows of any table with a credential in clear."""
-    async with world.front.services.database.system() as connection:
-        tables = await connection.fetch("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'")
-        found = []
-        for table in tables:
-            rows = await connection.fetch(f'SELECT "{table["name"]}"::text AS row FROM "{table["name"]}"')
-            found += [(table["name"], each) for row in rows for each in secrets_in(row["row"])]
-        return found

@@ -15,6 +15,7 @@ from gateway.access.identity.store import IdentityStore
 from gateway.connectors.model import REFERENCE
 from tests.harness.caller import Api
 from tests.harness.clients import new_organization
+from tests.harness.databases import rows_as_text
 from tests.harness.hostile_kinds import write_kind
 from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.key_services import VAULT_TOKEN, KeyServices
@@ -258,10 +259,4 @@ async def stored_credentials(world: World, connector_id: UUID) -> dict[str, str]
 
 async def rows_with(world: World, text: str) -> list[str]:
     """The rows of any table that have the text."""
-    async with world.front.services.database.system() as connection:
-        tables = await connection.fetch("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'")
-        found = []
-        for table in tables:
-            rows = await connection.fetch(f'SELECT "{table["name"]}"::text AS row FROM "{table["name"]}"')
-            found += [row["row"] for row in rows if text in row["row"]]
-        return found
+    return [row for _, row in await rows_as_text(world.front.services.database) if text in row]

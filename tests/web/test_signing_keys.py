@@ -8,6 +8,7 @@ from uuid import uuid4
 import pytest
 
 from tests.harness.caller import Api
+from tests.harness.databases import rows_as_text
 from tests.harness.in_process import FrontEnd
 from tests.harness.signing_keys import key_file, parts_of, pem, public_pem
 from tests.web.test_connect_links import made, opened, sent
@@ -66,21 +67,10 @@ async def test_no_part_of_a_key_is_stored_in_clear_logged_or_shown(
     for wrong in ({"credentials_json": key_file(), "key": pem()}, {pem(): "x"}, {"credentials_json": [key_file()]}):
         answers.append(await api.call("PATCH", connector.path, json={"credentials": wrong}))
     answers += [await api.get(f"/api/v1/{path}?limit=1000") for path in ("audit", "events", "requests")]
-    rows = await _rows(front)
+    rows = [row for _, row in await rows_as_text(front.services.database)]
 
     assert [answer.status for answer in answers] == [200, 422, 422, 422, 200, 200, 200]
     assert parts_in(caplog.text, *rows, *(answer.body.decode() for answer in answers)) == []
-
-
-async def _rows(front: FrontEnd) -> list[str]:
-    """Every row of every table as text."""
-    async with front.services.database.system() as connection:
-        tables = await connection.fetch("SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public'")
-        return [
-            row["row"]
-            for table in tables
-            for row in await connection.fetch(f'SELECT "{table["name"]}"::text AS row FROM "{table["name"]}"')
-        ]
 
 
 async def test_the_form_has_a_field_with_lines_whose_content_is_not_shown_again(api: Api):
