@@ -134,6 +134,15 @@ def test_every_kind_stands_among_the_concepts():
     kinds = {kind.name for kind in shipped_catalog()}
 
     assert set(re.findall(r"\| `([\w-]+)` \|$", text("concepts.md"), flags=re.MULTILINE)) == kinds
+    assert f"A type of application. {len(kinds)} are included:" in text("concepts.md")
+
+
+def test_the_first_sentence_counts_the_kinds():
+    [named, others] = re.findall(
+        r"business applications: (.*?)\[(\d+) more\]", (ROOT / "README.md").read_text("utf-8"), re.DOTALL
+    )[0]
+
+    assert named.count(",") + int(others) == len([*shipped_catalog()])
 
 
 def test_every_exit_code_is_in_the_reference():

@@ -23,6 +23,11 @@ EXPRESSIONS = [
 ]
 #: those of Prometheus itself and of its client library
 OTHERS = {"up", "process_cpu_seconds_total", "process_resident_memory_bytes"}
+#: names of PostgreSQL's objects
+ROLES = {"gateway_app"}
+#: only with a replica
+OF_REPLICAS = {"gateway_replica_lag_seconds"}
+DOCUMENTS = [DEPLOY / "README.md", *sorted((DEPLOY.parent / "docs").rglob("*.md"))]
 SHARED = {
     "gateway_jobs",
     "gateway_jobs_oldest_seconds",
@@ -56,6 +61,14 @@ def test_an_expression_has_only_existing_metrics(expression: str):
 
     assert asked
     assert asked <= names_told()
+
+
+@pytest.mark.parametrize("page", DOCUMENTS, ids=lambda page: page.name)
+def test_a_document_has_only_existing_metrics(page: Path):
+    named = re.findall(r"`(gateway_[a-z_]+|mcp_[a-z_]+_seconds)\b(?!…)", page.read_text("utf-8"))
+    told = {re.sub("_(?:total|bucket|count|sum)$", "", name) for name in names_told()} | names_told() | OF_REPLICAS
+
+    assert set(named) - told - ROLES == set()
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

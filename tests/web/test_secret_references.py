@@ -1,6 +1,7 @@
 """Credentials by reference: calls have the secret's value, which is kept and shown nowhere."""
 
 import os
+import re
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from gateway.access.identity.store import IdentityStore
 from gateway.connectors.model import REFERENCE
 from tests.harness.caller import Api
 from tests.harness.clients import new_organization
+from tests.harness.console import ConsoleBrowser, new_browser, signed_in
 from tests.harness.databases import rows_as_text
 from tests.harness.hostile_kinds import write_kind
 from tests.harness.in_process import FrontEnd, front_end
@@ -248,6 +250,58 @@ async def test_while_the_secret_service_is_away_nothing_is_sent(world: World):
     assert urlsplit(world.vault.url).netloc in away["detail"]
     assert len(world.proofs) == 1
     assert masked == "an answer to an earlier request: ***"
+
+
+@pytest.fixture
+async def own(world: World) -> AsyncIterator[tuple[ConsoleBrowser, str]]:
+    """The browser of a person in the console, and the page to which its form of a new connector led."""
+    async with signed_in(world.front, *await world.front.client(world.organization_id)) as browser:
+        fields = {"workspace_name": "w", "kind": "vaulted", "csrf": await browser.csrf()}
+        led = await browser.send("/console/connectors/connect", **fields)
+        yield browser, urlsplit(led.headers["Location"]).path
+
+
+def form_with(world: World, **fields: str) -> dict[str, str]:
+    """The connect form with a reference in place of the key."""
+    reference = world.credentials()["api_key"]["$secret"]
+    return {"kind": "vaulted", "method": "key", "secret:api_key": reference, **fields}
+
+
+async def test_a_person_in_the_console_connects_with_a_reference(world: World, own: tuple[ConsoleBrowser, str]):
+    browser, page = own
+
+    shown = (await browser.get(page)).body.decode()
+    refused = await browser.send(page, **form_with(world, **{"secret:api_key": "vault://elsewhere/secret/a#b"}))
+    doubled = await browser.send(page, **form_with(world, api_key="typed"))
+    connected = await browser.send(page, **form_with(world))
+    [found] = re.findall(r'data-connector-id="([^"]+)"', connected.body.decode())
+
+    assert 'name="secret:api_key"' in shown
+    assert 'name="secret:access_token"' in shown
+    assert 'name="secret:client_id"' not in shown
+    assert (refused.status, doubled.status, connected.status) == (422, 422, 200)
+    assert 'value="vault://elsewhere/secret/a#b"' in refused.body.decode()
+    assert "GATEWAY_SECRET_REFERENCES" in refused.body.decode()
+    assert "give either its value or a reference" in doubled.body.decode()
+    assert await stored_credentials(world, UUID(found)) == {f"{REFERENCE}api_key": form_with(world)["secret:api_key"]}
+
+
+@pytest.mark.parametrize("who", ["a stranger with the link", "another client", "an organization without references"])
+async def test_nobody_else_is_offered_a_reference(world: World, own: tuple[ConsoleBrowser, str], who: str):
+    front, (_, page) = world.front, own
+    organizations = {"another client": world.organization_id, "an organization without references": None}
+    opened = signed_in(front, *await front.client(organizations[who])) if who in organizations else new_browser(front)
+    async with opened as browser:
+        if who == "an organization without references":
+            fields = {"workspace_name": "w", "kind": "vaulted", "csrf": await browser.csrf()}
+            page = urlsplit((await browser.send("/console/connectors/connect", **fields)).headers["Location"]).path
+        shown = await browser.get(page)
+        sent = await browser.send(page, **form_with(world))
+
+    assert shown.status == 200
+    assert b"secret:" not in shown.body
+    assert sent.status == 422
+    assert world.proofs == []
 
 
 async def stored_credentials(world: World, connector_id: UUID) -> dict[str, str]:

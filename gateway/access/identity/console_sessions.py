@@ -2,6 +2,7 @@
 
 import hmac
 from hashlib import sha256
+from uuid import UUID
 
 from gateway.access.identity.model import Caller
 from gateway.access.identity.store import IdentityStore
@@ -12,6 +13,8 @@ from gateway.foundation.db.pool import Database
 IDLE = 1800
 #: maximum seconds of a session
 LIFETIME = 43_200
+#: keys of sent forms that a session remembers
+_FORMS = 100
 
 _INSERT = "INSERT INTO console_sessions (token_hash, organization_id, client_id) VALUES ($1, $2, $3)"
 _USE = f"""
@@ -19,6 +22,12 @@ _USE = f"""
     WHERE token_hash = $1 AND seen_at > now() - interval '{IDLE} seconds'
       AND created_at > now() - interval '{LIFETIME} seconds'
     RETURNING organization_id, client_id
+"""
+# The second of two concurrent forms waits for the row.
+_SEND = f"""
+    UPDATE console_sessions SET sent_forms = (ARRAY[$2::uuid] || sent_forms)[1:{_FORMS}]
+    WHERE token_hash = $1 AND $2 <> ALL (sent_forms)
+    RETURNING true
 """
 _DELETE = "DELETE FROM console_sessions WHERE token_hash = $1"
 _PRUNE = f"""
@@ -51,6 +60,11 @@ class ConsoleSessions:
     async def end(self, token: str) -> None:
         async with self._database.system() as connection:
             await connection.execute(_DELETE, hashed(token))
+
+    async def is_sent_first(self, token: str, form: UUID) -> bool:
+        """Record that the session has sent this form; False if it has done so before."""
+        async with self._database.system() as connection:
+            return bool(await connection.fetchval(_SEND, hashed(token), form))
 
     def csrf_token(self, token: str) -> str:
         """The CSRF token of this session's forms."""

@@ -45,19 +45,20 @@ _COPIES = """
 _SYNC = _COPIES.format(of_lag=" FILTER (WHERE connectors.status = 'active')", condition="true")
 
 # The statistics of one organization.
-_OWN_SYNC = _COPIES.format(of_lag="", condition="context_entities.organization_id = $1")
+_OF_WORKSPACES = "($2::text[] IS NULL OR workspace_id IN (SELECT id FROM workspaces WHERE name = ANY ($2)))"
+_OWN_SYNC = _COPIES.format(of_lag="", condition=f"context_entities.organization_id = $1 AND {_OF_WORKSPACES}")
 _OWN_JOBS = """
     SELECT status, count(*) AS jobs FROM jobs
     WHERE organization_id = $1 AND status IN ('queued', 'running', 'waiting')
     AND ($2::text[] IS NULL OR workspace_name = ANY ($2)) GROUP BY status
 """
-_OWN_COPIES = """
+_OWN_COPIES = f"""
     SELECT count(*) AS copies, count(*) FILTER (WHERE context_entities.status = 'failed') AS failed,
            count(incomplete) AS incomplete, COALESCE(sum(held_deletions), 0)::bigint AS held_deletions,
            min(COALESCE(last_synced_at, connectors.created_at)) AS oldest_synced_at
     FROM context_entities JOIN connectors ON connectors.id = connector_id
     WHERE context_entities.organization_id = $1 AND deleted_at IS NULL AND connectors.status <> 'disabled'
-    AND ($2::text[] IS NULL OR workspace_id IN (SELECT id FROM workspaces WHERE name = ANY ($2)))
+    AND {_OF_WORKSPACES}
 """
 
 #: seconds without a heartbeat after which a worker counts as stopped
@@ -151,10 +152,13 @@ async def read_work_in_progress(
     return WorkInProgress(*(jobs.get(status, 0) for status in ("queued", "running", "waiting")), **copies)
 
 
-async def read_own_copies(database: Database, organization_id: UUID) -> Sequence[SyncStatistics]:
-    """The synchronized copies of one organization; raises Unavailable."""
+async def read_own_copies(
+    database: Database, organization_id: UUID, workspaces: Collection[str] | None = None
+) -> Sequence[SyncStatistics]:
+    """The synchronized copies of one organization, or of these workspaces of it; raises Unavailable."""
+    limit = None if workspaces is None else list(workspaces)
     async with database.all_copies(organization_id) as connection:
-        return [SyncStatistics(**row) for row in await connection.fetch(_OWN_SYNC, organization_id)]
+        return [SyncStatistics(**row) for row in await connection.fetch(_OWN_SYNC, organization_id, limit)]
 
 
 async def read_statistics(database: Database) -> Statistics:

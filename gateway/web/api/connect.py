@@ -1,6 +1,6 @@
 """Connect links: programs create them and people open them; the pages work without scripts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 from uuid import UUID
 
@@ -11,18 +11,20 @@ from yarl import URL
 from gateway.access.identity.model import Scope
 from gateway.contract.connectors import (
     MAX_LINK_SECONDS,
+    SECRET,
     ConnectLinkView,
     ConnectSession,
     ConnectSessionView,
     SessionStatus,
 )
 from gateway.contract.oauth import FlowStatus
-from gateway.errors import GatewayError, InvalidCredentials, InvalidParams
+from gateway.errors import FieldError, GatewayError, InvalidCredentials, InvalidParams
 from gateway.kinds.catalog import Kind
 from gateway.web.bodies import Body, Name, json_response, path_id, read_body, read_form_fields
 from gateway.web.keys import CALLER, SERVICES
-from gateway.web.pages.connect_form import methods_of
+from gateway.web.pages.connect_form import REFERENCE, methods_of
 from gateway.web.pages.rendering import PAGES, html_response
+from gateway.web.pages.sign_in import console_caller
 from gateway.web.route import Route
 
 
@@ -87,7 +89,7 @@ async def show_connect_page(request: web.Request) -> web.Response:
             for spec in sorted(served, key=lambda spec: spec.application.casefold())
         ]
         return _page(request, session, "connect/choose.html", workspace=session.workspace_name, kinds=kinds)
-    return _form(request, session, catalog.served(chosen))
+    return await _form(request, session, catalog.served(chosen))
 
 
 async def send_connect_form(request: web.Request) -> web.Response:
@@ -102,9 +104,10 @@ async def send_connect_form(request: web.Request) -> web.Response:
         if method == kind.spec.oauth_method and _is_by_consent(kind, values):
             address = await links.begin_consent(session, request.match_info["token"], kind.name, values)
             return _page(request, session, "connect/leave.html", kind=_named(kind), address=address)
-        record = await links.connect(session, kind.name, values)
+        credentials = _with_references(values) if await _places(request, session) else values
+        record = await links.connect(session, kind.name, credentials)
     except (InvalidParams, InvalidCredentials) as error:
-        return _form(request, session, kind=kind, method=method, values=values, error=error)
+        return await _form(request, session, kind=kind, method=method, values=values, error=error)
     await request.app[SERVICES].copy.synchronization.begin(record, session.client_id)
     return _done(request, session, kind, record.id)
 
@@ -137,12 +140,41 @@ async def _session(request: web.Request) -> ConnectSession:
     return await request.app[SERVICES].connectors.links.open(request.match_info["token"])
 
 
+async def _places(request: web.Request, session: ConnectSession) -> Sequence[str]:
+    """The places in Vault whose secrets the form may name: only for who made the link, signed in to the console.
+
+    Others who open a link, such as a customer, could have a secret sent to a server of their own.
+    """
+    allowed = request.app[SERVICES].settings.secret_references.get(session.organization_id, ())
+    caller = await console_caller(request) if allowed else None
+    is_own = caller is not None and (caller.client_id, caller.organization_id) == (
+        session.client_id,
+        session.organization_id,
+    )
+    return allowed if is_own else ()
+
+
+def _with_references(values: Mapping[str, str]) -> dict[str, Any]:
+    """The credentials as the API takes them; raises InvalidCredentials for both a value and a reference."""
+    references = {
+        name.removeprefix(REFERENCE): {SECRET: text} for name, text in values.items() if name.startswith(REFERENCE)
+    }
+    faults = [
+        FieldError(f"/credentials/{name}", name, "reference", f"{name}: give either its value or a reference")
+        for name in references
+        if name in values
+    ]
+    if faults:
+        raise InvalidCredentials(faults=faults)
+    return {**{name: text for name, text in values.items() if not name.startswith(REFERENCE)}, **references}
+
+
 def _is_by_consent(kind: Kind, values: Mapping[str, str]) -> bool:
     """Whether a form of the OAuth method asks for consent: it contains only variables, no tokens."""
     return kind.spec.oauth is not None and all(name in kind.spec.environment for name in values)
 
 
-def _form(
+async def _form(
     request: web.Request,
     session: ConnectSession,
     kind: Kind,
@@ -150,7 +182,8 @@ def _form(
     values: Mapping[str, str] | None = None,
     error: GatewayError | None = None,
 ) -> web.Response:
-    methods = methods_of(kind, method, values or {}, error.faults if error else ())
+    places = await _places(request, session)
+    methods = methods_of(kind, method, values or {}, error.faults if error else (), takes_references=bool(places))
     field_errors = {each["error"] for shown in methods for each in shown["fields"] if each["error"]}
     return _page(
         request,
@@ -159,6 +192,7 @@ def _form(
         status=422 if error else 200,
         kind=_named(kind),
         methods=methods,
+        place=places[0] if places else None,
         is_renewal=session.reauthorizes is not None,
         has_choice=len(session.kinds) > 1,
         error=error.detail if error and not field_errors else None,

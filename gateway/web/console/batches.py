@@ -1,7 +1,7 @@
 """Start a batch in the console, from a file or from typed lines; its job's page follows and cancels it."""
 
 from collections.abc import AsyncIterator, Mapping
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import msgspec
 from aiohttp import web
@@ -98,7 +98,6 @@ def _shown(
         choice=choice,
         example="" if entry is None else msgspec.json.encode(entry.example).decode(),
         fields=fields,
-        key=uuid4(),
         usual=CONCURRENCY,
         most=MAX_CONCURRENCY,
         most_steps=MAX_STEPS,

@@ -12,7 +12,7 @@ from gateway.web.bodies import path_id, validated
 from gateway.web.console.page import console_page, see_other
 from gateway.web.console.plots import plots_of
 from gateway.web.console.rights import lines_in
-from gateway.web.console.session import read_console_form
+from gateway.web.console.session import read_console_form, read_form_once
 from gateway.web.keys import ACCESS, CALLER, SERVICES
 
 _PAGE = "/console/settings/clients"
@@ -45,7 +45,7 @@ async def change_client(request: web.Request) -> web.Response:
 
 async def rotate_secret(request: web.Request) -> web.Response:
     """POST /console/settings/clients/{client_id}/secret: a new secret, shown once; the previous one stays valid."""
-    await read_console_form(request)
+    await read_form_once(request)
     secret = await request.app[ACCESS].clients.rotate_secret(request[CALLER], path_id(request, "client_id"))
     return await _shown(request, secret=secret)
 

@@ -19,7 +19,7 @@ from gateway.web.api.jobs import job_view
 from gateway.web.bodies import path_id
 from gateway.web.console.page import console_page, see_other
 from gateway.web.console.plots import plots_of
-from gateway.web.console.session import chosen_in, name_in, read_console_form
+from gateway.web.console.session import chosen_in, name_in, read_console_form, read_form_once
 from gateway.web.keys import AUDIT, CALLER, REQUEST_ID, SERVICES
 
 _PAGE = "/console/connectors"
@@ -72,7 +72,7 @@ async def show_connector(request: web.Request) -> web.Response:
 
 async def connect(request: web.Request) -> web.Response:
     """POST /console/connectors/connect: create a connect link, which returns to the console, and redirect to it."""
-    fields, services = await read_console_form(request), request.app[SERVICES]
+    fields, services = await read_form_once(request), request.app[SERVICES]
     workspace = name_in(fields, "workspace_name")
     if not workspace:
         raise MalformedRequest("enter the workspace of the new connector")
@@ -101,7 +101,7 @@ async def change_connector(request: web.Request) -> web.Response:
 
 async def renew_connector(request: web.Request) -> web.Response:
     """POST …/{connector_id}/renew: create a connect link that authorizes this connector again, and redirect to it."""
-    await read_console_form(request)
+    await read_form_once(request)
     record = await _record(request)
     link = await request.app[SERVICES].connectors.links.create(
         request[CALLER],
@@ -127,7 +127,7 @@ async def check_connector(request: web.Request) -> web.Response:
 
 async def synchronize(request: web.Request) -> web.Response:
     """POST …/{connector_id}/synchronize: synchronize the chosen copies now; all if none is chosen."""
-    fields, services = await read_console_form(request), request.app[SERVICES]
+    fields, services = await read_form_once(request), request.app[SERVICES]
     record = await services.connectors.access.get(request[CALLER], path_id(request, "connector_id"))
     names = chosen_in(fields, "entity:") or None
     job = await services.copy.synchronization.request(record, names, request[CALLER], is_full=False)

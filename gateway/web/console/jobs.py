@@ -28,7 +28,7 @@ from gateway.web.api.jobs import job_view
 from gateway.web.bodies import path_id, query_id
 from gateway.web.console.page import SPANS, connectors_by_id, connectors_to_choose, console_page, see_other
 from gateway.web.console.schema_form import table_of
-from gateway.web.console.session import chosen_in, read_console_form
+from gateway.web.console.session import chosen_in, read_console_form, read_form_once
 from gateway.web.keys import ACCESS, CALLER, LINK_BASE, REQUEST_ID, SERVICES
 
 _PAGE = "/console/jobs"
@@ -116,7 +116,7 @@ async def cancel_job(request: web.Request) -> web.Response:
 
 async def retry_job(request: web.Request) -> web.Response:
     """POST /console/jobs/{job_id}/retry: run it again as a new job; what may be done twice needs the confirmation."""
-    fields, job = await read_console_form(request), await _job(request)
+    fields, job = await read_form_once(request), await _job(request)
     is_confirmed = is_safe_to_retry(job) or fields.get("confirm") == "yes"
     again = await request.app[SERVICES].operations.job_control.retry(
         request[CALLER], job, Surface.CONSOLE, confirm=is_confirmed, request_id=request[REQUEST_ID]
@@ -126,7 +126,7 @@ async def retry_job(request: web.Request) -> web.Response:
 
 async def retry_jobs(request: web.Request) -> web.Response:
     """POST /console/jobs/retry: run each chosen job again as a new one; an unknown one only if that does no harm."""
-    fields, caller = await read_console_form(request), request[CALLER]
+    fields, caller = await read_form_once(request), request[CALLER]
     services = request.app[SERVICES]
     for job_id in filter(None, map(id_of, chosen_in(fields, "job:"))):
         job = await services.jobs.access.get(caller, job_id)

@@ -14,7 +14,7 @@ from gateway.errors import GatewayError, InvalidParams, NotFound
 from gateway.upstream.import_process import ImportRequest
 from gateway.upstream.mcp_servers import McpAddress
 from gateway.web.console.page import console_page, see_other
-from gateway.web.console.session import name_in, read_console_form
+from gateway.web.console.session import name_in, read_console_form, read_form_once
 from gateway.web.keys import ACCESS, CALLER, SERVICES, SESSION
 from gateway.web.pages.rendering import PAGES, html_response
 
@@ -37,7 +37,7 @@ async def list_kinds(request: web.Request) -> web.Response:
 
 async def import_kind(request: web.Request) -> web.Response:
     """POST /console/kinds: map an OpenAPI document, and redirect to the review of the draft."""
-    fields = await read_console_form(request)
+    fields = await read_form_once(request)
     text, imports = fields.get("text", "").strip(), request.app[SERVICES].connectors.imports
     try:
         if fields.get("mcp", "").strip() and fields.get("sign_in"):

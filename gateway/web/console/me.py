@@ -13,7 +13,7 @@ from gateway.errors import MalformedRequest, NotFound
 from gateway.web.api.audit import entry_view
 from gateway.web.bodies import path_id
 from gateway.web.console.page import connectors_by_id, console_page, see_other
-from gateway.web.console.session import read_console_form
+from gateway.web.console.session import read_console_form, read_form_once
 from gateway.web.keys import ACCESS, CALLER, REQUEST_ID, SERVICES
 from gateway.web.route import Route
 
@@ -52,7 +52,7 @@ async def show_page(request: web.Request) -> web.Response:
 
 async def connect(request: web.Request) -> web.Response:
     """POST /console/me/connect: create a link with which the person connects an own application, and redirect to it."""
-    await read_console_form(request)
+    await read_form_once(request)
     connectors, caller = request.app[SERVICES].connectors, request[CALLER]
     workspace = await connectors.access.default_workspace(caller)
     if workspace is None:

@@ -132,22 +132,23 @@ async def _first_steps(request: web.Request, *, is_connected: bool) -> dict[str,
 
 async def health(request: web.Request) -> web.Response:
     """GET /console/health: checks of the gateway, and the organization's own jobs and copies."""
-    services, organization_id = request.app[SERVICES], request[CALLER].organization_id
-    in_progress = await read_work_in_progress(services.database, organization_id, request[CALLER].client.workspaces)
-    ended = await services.jobs.access.ended(request[CALLER], CLOCK.now() - RECENT)
+    services, caller = request.app[SERVICES], request[CALLER]
+    seen = caller.organization_id, caller.client.workspaces
+    in_progress = await read_work_in_progress(services.database, *seen)
+    ended = await services.jobs.access.ended(caller, CLOCK.now() - RECENT)
     readiness = await request.app[READINESS]()
     return console_page(
         request,
         "health.html",
         active="health",
         checks=organization_checks(
-            readiness.checks, in_progress, ended, await services.connectors.access.count(request[CALLER])
+            readiness.checks, in_progress, ended, await services.connectors.access.count(caller)
         ),
         in_progress=in_progress,
         ended=ended,
         copies=[
             (copy, CLOCK.now() - timedelta(seconds=copy.lag))
-            for copy in await read_own_copies(services.database, organization_id)
+            for copy in await read_own_copies(services.database, *seen)
         ],
         applications={kind.name: kind.spec.application for kind in services.catalog},
     )

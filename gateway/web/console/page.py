@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Awaitable, Iterable
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from aiohttp import web
 
@@ -54,6 +54,7 @@ def console_page(
         client=caller.client.name,
         scopes=sorted(caller.client.scopes),
         csrf=request.app[ACCESS].console_sessions.csrf_token(request[SESSION]),
+        key=uuid4(),
         **context,
     )
     return html_response(html, pages.headers(), status)

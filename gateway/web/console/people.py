@@ -13,7 +13,7 @@ from gateway.errors import Conflict, FieldError, InsufficientScope, InvalidParam
 from gateway.web.bodies import path_id
 from gateway.web.console.page import connectors_by_id, console_page, see_other
 from gateway.web.console.rights import lines_in, rights_fields, scopes_in, workspaces_in
-from gateway.web.console.session import read_console_form
+from gateway.web.console.session import read_console_form, read_form_once
 from gateway.web.keys import ACCESS, CALLER, REQUEST_ID, SERVICES
 
 PAGE = "/console/people"
@@ -30,7 +30,7 @@ async def list_people(request: web.Request) -> web.Response:
 
 async def add_person(request: web.Request) -> web.Response:
     """POST /console/people: add a person, and redirect to the page of the person."""
-    fields = await read_console_form(request)
+    fields = await read_form_once(request)
     try:
         new = NewPerson(
             email=_text(fields, "email"),

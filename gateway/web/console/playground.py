@@ -10,8 +10,9 @@ from aiohttp import web
 
 from gateway.access.identity.model import id_of
 from gateway.contract.connectors import Connector
+from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
-from gateway.errors import FieldError, GatewayError, InvalidParams, NotFound
+from gateway.errors import Conflict, FieldError, GatewayError, IdempotencyMismatch, InvalidParams, NotFound
 from gateway.foundation import payloads
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
@@ -81,8 +82,11 @@ async def run_operation(request: web.Request) -> web.Response:
     params: dict[str, Any] = {}
     try:
         params = params_of(entry.schema, fields)
-        call = _call(request, record, entry, params)
+        call = _call(request, record, entry, params, _key_in(fields, entry))
         shown = await _shown(request, call, is_dry=fields.get("do") == "dry_run")
+    except IdempotencyMismatch:
+        used = Conflict("this form has already run another call; press Run again to run this one too")
+        return await _answer(request, entry, record=record, params=params, typed=fields, shown={}, error=used)
     except GatewayError as error:
         return await _answer(request, entry, record=record, params=params, typed=fields, shown={}, error=error)
     if isinstance(shown, web.Response):
@@ -202,7 +206,15 @@ def _snippets(entry: OperationEntry, record: Connector, params: dict[str, Any]) 
     }
 
 
-def _call(request: web.Request, record: Connector, entry: OperationEntry, params: dict[str, Any]) -> OperationCall:
+def _key_in(fields: Mapping[str, str], entry: OperationEntry) -> str | None:
+    """The idempotency key of a write: a form that is sent twice writes once."""
+    key = id_of(fields.get("key"))
+    return None if key is None or entry.effect is Effect.READ else str(key)
+
+
+def _call(
+    request: web.Request, record: Connector, entry: OperationEntry, params: dict[str, Any], key: str | None
+) -> OperationCall:
     return OperationCall(
         connector_id=UUID(record.id),
         entity=entry.entity_id,
@@ -212,6 +224,7 @@ def _call(request: web.Request, record: Connector, entry: OperationEntry, params
         intent="tried in the console",
         request_id=request[REQUEST_ID],
         base_url=request.app[SERVICES].settings.base_url,
+        idempotency_key=key,
     )
 
 

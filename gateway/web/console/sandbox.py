@@ -12,7 +12,7 @@ from aiohttp import web
 from gateway.errors import InvalidParams, NotFound, Unavailable
 from gateway.web.bodies import whole_number
 from gateway.web.console.page import console_page, see_other
-from gateway.web.console.session import read_console_form
+from gateway.web.console.session import read_console_form, read_form_once
 from gateway.web.keys import SERVICES
 
 PAGE = "/console/sandbox"
@@ -63,7 +63,7 @@ async def show_sandbox(request: web.Request) -> web.Response:
 
 async def add_fault(request: web.Request) -> web.Response:
     """POST /console/sandbox/faults: break the next calls that match."""
-    fields = await read_console_form(request)
+    fields = await read_form_once(request)
     effect, times = _EFFECTS.get(fields.get("effect", "")), whole_number(fields.get("times", ""))
     if effect is None or times is None or not 1 <= times <= _MOST_TIMES:
         raise InvalidParams(f"choose what happens, and how often: 1 to {_MOST_TIMES} times")

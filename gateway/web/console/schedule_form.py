@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
-from uuid import uuid4
 
 from aiohttp import web
 
@@ -170,7 +169,6 @@ async def _shown(
         choice=choice,
         schedule=schedule,
         fields=fields,
-        key=uuid4(),
         schema_of_params=[]
         if entry is None
         else fields_of(entry.schema, given, problem.faults if problem else (), typed),

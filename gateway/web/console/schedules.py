@@ -13,7 +13,7 @@ from gateway.errors import NotFound
 from gateway.web.api.jobs import job_view
 from gateway.web.bodies import path_id
 from gateway.web.console.page import connectors_by_id, console_page, see_other
-from gateway.web.console.session import read_console_form
+from gateway.web.console.session import read_console_form, read_form_once
 from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
 
 _PAGE, _LIMIT = "/console/schedules", 50
@@ -56,7 +56,7 @@ async def enable_schedule(request: web.Request) -> web.Response:
 
 async def run_schedule(request: web.Request) -> web.Response:
     """POST /console/schedules/{schedule_id}/run: run it now, and redirect to the job."""
-    await read_console_form(request)
+    await read_form_once(request)
     schedules, schedule_id = request.app[SERVICES].operations.schedules, path_id(request, "schedule_id")
     job = await schedules.run(request[CALLER], schedule_id, request[REQUEST_ID])
     return see_other(f"/console/jobs/{job.id}")

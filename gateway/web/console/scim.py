@@ -9,7 +9,7 @@ from gateway.contract.scim import NewScimToken, NewScimTokenView, SubjectAttribu
 from gateway.errors import Conflict, FieldError, InvalidParams
 from gateway.web.bodies import path_id
 from gateway.web.console.page import console_page, see_other
-from gateway.web.console.session import read_console_form
+from gateway.web.console.session import read_console_form, read_form_once
 from gateway.web.keys import ACCESS, CALLER, SERVICES
 
 _PAGE = "/console/scim"
@@ -22,7 +22,7 @@ async def list_tokens(request: web.Request) -> web.Response:
 
 async def create_token(request: web.Request) -> web.Response:
     """POST /console/scim: create a token; it is shown once."""
-    fields = await read_console_form(request)
+    fields = await read_form_once(request)
     try:
         new = NewScimToken(
             name=fields.get("name", "").strip(),

@@ -1,20 +1,18 @@
 """Console sessions: their cookie, and the protection of their forms against other sites."""
 
 from collections.abc import Mapping
+from uuid import uuid5
 
 from aiohttp import web
 from pydantic import TypeAdapter, ValidationError
 
-from gateway.access.identity.console_sessions import LIFETIME
-from gateway.access.identity.model import Caller
+from gateway.access.identity.model import Caller, id_of
 from gateway.agents.mcp.origins import is_origin_allowed, origins_of
-from gateway.errors import FieldError, Forbidden, InvalidParams
+from gateway.errors import Conflict, FieldError, Forbidden, InvalidParams
 from gateway.web.bodies import Name, read_form_fields
-from gateway.web.cookies import HostCookie
 from gateway.web.keys import ACCESS, SERVICES, SESSION
-from gateway.web.pages.sign_in import SignInRequired
+from gateway.web.pages.sign_in import SESSION_COOKIE, SignInRequired, console_caller
 
-SESSION_COOKIE = HostCookie("gateway-console", LIFETIME)
 _NAME: TypeAdapter[str] = TypeAdapter(Name)
 #: schemes of this host's origin in the browser; a proxy may have terminated TLS
 _SCHEMES = ("http", "https")
@@ -26,10 +24,15 @@ class ForeignForm(Forbidden):
     code, title = "foreign_form", "This form cannot be accepted"
 
 
+class FormSentTwice(Conflict):
+    """The form does its work once, and has been sent before."""
+
+    code, title = "form_sent_twice", "This form was sent already"
+
+
 async def signed_in(request: web.Request) -> Caller:
     """The signed-in caller; raises SignInRequired."""
-    token = SESSION_COOKIE.secret(request)
-    caller = await request.app[ACCESS].console_sessions.caller(token) if token else None
+    token, caller = SESSION_COOKIE.secret(request), await console_caller(request)
     if token is None or caller is None:
         raise SignInRequired("sign in first")
     request[SESSION] = token
@@ -40,6 +43,16 @@ async def read_console_form(request: web.Request) -> dict[str, str]:
     """The fields of a form of the console; raises ForeignForm for a form that is not of this session."""
     fields = await read_form_fields(request)
     require_csrf(request, fields.pop("csrf", ""))
+    return fields
+
+
+async def read_form_once(request: web.Request) -> dict[str, str]:
+    """As `read_console_form`; raises FormSentTwice if this session has sent the form before, to the same address."""
+    fields = await read_console_form(request)
+    key = id_of(fields.pop("key", ""))
+    sessions = request.app[ACCESS].console_sessions
+    if key is not None and not await sessions.is_sent_first(request[SESSION], uuid5(key, request.path)):
+        raise FormSentTwice("a form does its work once; go back and reload the page to see what it did")
     return fields
 
 

@@ -1,7 +1,7 @@
 """The list of clients, the form for another one, and OAuth apps in the console."""
 
 from collections.abc import Mapping
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from aiohttp import web
 from pydantic import SecretStr
@@ -86,7 +86,6 @@ async def _shown(
         all_scopes=[scope.value for scope in Scope],
         secret=secret,
         repeated=repeated,
-        key=uuid4(),
         problem=problem,
         fields={Scope.READ.value: "on"} if fields is None else fields,
         app_fields=app_fields or {},

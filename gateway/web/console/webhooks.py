@@ -13,7 +13,7 @@ from gateway.errors import Conflict, GatewayError, IdempotencyMismatch, InvalidP
 from gateway.web.api.webhooks import ChangeWebhook, CreateWebhook, changed, created_once
 from gateway.web.bodies import path_id, validated, whole_number
 from gateway.web.console.page import connectors_by_id, connectors_to_choose, console_page, see_other
-from gateway.web.console.session import chosen_in, read_console_form
+from gateway.web.console.session import chosen_in, read_console_form, read_form_once
 from gateway.web.keys import CALLER, SERVICES
 
 _PAGE = "/console/webhooks"
@@ -81,7 +81,7 @@ async def change_webhook(request: web.Request) -> web.Response:
 
 async def test_webhook(request: web.Request) -> web.Response:
     """POST /console/webhooks/{webhook_id}/test: send a test event and show the receiver's response."""
-    await read_console_form(request)
+    await read_form_once(request)
     webhook_id = path_id(request, "webhook_id")
     tested = await request.app[SERVICES].events.webhooks.test(request[CALLER], webhook_id)
     return await _shown(request, webhook_id, tested=tested)
@@ -89,7 +89,7 @@ async def test_webhook(request: web.Request) -> web.Response:
 
 async def rotate_secret(request: web.Request) -> web.Response:
     """POST /console/webhooks/{webhook_id}/rotate: a new signing secret, shown once."""
-    await read_console_form(request)
+    await read_form_once(request)
     webhook_id = path_id(request, "webhook_id")
     rotated = await request.app[SERVICES].events.webhooks.rotate(request[CALLER], webhook_id)
     return await _shown(request, webhook_id, rotated=rotated)
@@ -97,7 +97,7 @@ async def rotate_secret(request: web.Request) -> web.Response:
 
 async def resend(request: web.Request) -> web.Response:
     """POST /console/webhooks/{webhook_id}/deliveries/{event_id}/resend: deliver one event again."""
-    await read_console_form(request)
+    await read_form_once(request)
     webhook_id, event_id = path_id(request, "webhook_id"), whole_number(request.match_info["event_id"])
     await request.app[SERVICES].events.webhooks.resend(request[CALLER], webhook_id, event_id or 0)
     return see_other(f"{_PAGE}/{webhook_id}")
@@ -155,7 +155,6 @@ async def _listed(
         status=422 if problem else 200,
         webhooks=page.data,
         older=page.next_cursor and urlencode({"cursor": page.next_cursor}),
-        key=uuid4(),
         problem=problem,
         **await _choices(request, fields or {}),
     )

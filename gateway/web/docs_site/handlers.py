@@ -11,7 +11,7 @@ from gateway.access.identity.people import ProviderUnavailable, SignInRefused
 from gateway.errors import BY_CODE
 from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.suggestions import nearest
-from gateway.web.console.session import ForeignForm
+from gateway.web.console.session import ForeignForm, FormSentTwice
 from gateway.web.docs_site.packed_page import PackedPage, page_response
 from gateway.web.docs_site.search import kinds_with, search, words_of
 from gateway.web.docs_site.served import DOCS_SITE
@@ -21,7 +21,7 @@ from gateway.web.keys import SERVICES
 from gateway.web.pages.rendering import DOCS_POLICY, PAGES
 from gateway.web.route import Route
 
-_ON_PAGES = (MethodNotAllowed, ForeignForm, SignInRefused, ProviderUnavailable)
+_ON_PAGES = (MethodNotAllowed, ForeignForm, FormSentTwice, SignInRefused, ProviderUnavailable)
 _CLASSES = {**BY_CODE, **{each.code: each for each in _ON_PAGES}}
 #: cached for five minutes, because the pages change with the process
 _HEADERS = {"Content-Security-Policy": DOCS_POLICY, "Cache-Control": "public, max-age=300"}

@@ -10,19 +10,33 @@ from gateway.kinds.catalog import Kind
 
 #: words of field names that are written in capitals
 _ABBREVIATIONS = frozenset({"api", "id", "url"})
+#: before the name of a credential: the field takes a reference to a secret in place of the value
+REFERENCE = "secret:"
 
 
 def methods_of(
-    kind: Kind, sent: str = "", values: Mapping[str, str] | None = None, faults: Sequence[FieldError] = ()
+    kind: Kind,
+    sent: str = "",
+    values: Mapping[str, str] | None = None,
+    faults: Sequence[FieldError] = (),
+    *,
+    takes_references: bool = False,
 ) -> list[dict[str, Any]]:
     """The forms, consent first. `sent` is the method of the form that was sent: its fields have `values` and errors.
 
-    Secrets are not shown again.
+    Secrets are not shown again. With `takes_references` each secret has a second field, for a reference to it.
     """
     errors = {fault.field: fault.message for fault in faults}
     methods = sorted(kind.spec.authentication.items(), key=lambda item: not _is_by_consent(kind, *item))
     return [
-        _method(kind, name, method, (values or {}) if name == sent else {}, errors if name == sent else {})
+        _method(
+            kind,
+            name,
+            method,
+            (values or {}) if name == sent else {},
+            errors if name == sent else {},
+            takes_references=takes_references,
+        )
         for name, method in methods
     ]
 
@@ -32,7 +46,13 @@ def _is_by_consent(kind: Kind, name: str, method: AuthMethod) -> bool:
 
 
 def _method(
-    kind: Kind, name: str, method: AuthMethod, values: Mapping[str, str], errors: Mapping[str, str]
+    kind: Kind,
+    name: str,
+    method: AuthMethod,
+    values: Mapping[str, str],
+    errors: Mapping[str, str],
+    *,
+    takes_references: bool,
 ) -> dict[str, Any]:
     by_consent = _is_by_consent(kind, name, method)
     fields = [
@@ -44,6 +64,7 @@ def _method(
         fields += [
             _field(each, field.description, values, errors, required=field.required, secret=field.secret)
             | {"is_text": method.assertion is not None and each == method.assertion.key}
+            | _reference(each, values, is_offered=takes_references and field.secret)
             for each, field in method.credentials.items()
         ]
     return {
@@ -83,7 +104,16 @@ def _field(
         "example": "",
         "suffix": "",
         "is_text": False,
+        "reference": None,
     }
+
+
+def _reference(name: str, values: Mapping[str, str], *, is_offered: bool) -> dict[str, Any]:
+    """The second field of a secret, of which one is enough."""
+    if not is_offered:
+        return {}
+    field = REFERENCE + name
+    return {"reference": {"name": field, "value": values.get(field, "")}}
 
 
 def _suffix_of(server: str, name: str) -> str:

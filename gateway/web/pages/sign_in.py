@@ -6,6 +6,8 @@ from urllib.parse import quote
 
 from aiohttp import web
 
+from gateway.access.identity.console_sessions import LIFETIME
+from gateway.access.identity.model import Caller
 from gateway.access.identity.tokens import new_secret
 from gateway.contract.oauth import SIGN_IN_SECONDS
 from gateway.errors import GatewayError
@@ -16,12 +18,21 @@ from gateway.web.pages.rendering import PAGES, html_response
 #: binds a sign-in to one browser; Lax, because the browser returns by a navigation from the provider's site
 SIGN_IN_BROWSER = HostCookie("gateway-sign-in", SIGN_IN_SECONDS)
 
+#: the cookie of a console session
+SESSION_COOKIE = HostCookie("gateway-console", LIFETIME)
+
 #: the sign-in page of the console
 SIGN_IN = "/console/sign-in"
 
 
 class SignInRequired(GatewayError):
     """The browser has no session; it is redirected to the sign-in page."""
+
+
+async def console_caller(request: web.Request) -> Caller | None:
+    """Who is signed in to the console in this browser."""
+    token = SESSION_COOKIE.secret(request)
+    return await request.app[ACCESS].console_sessions.caller(token) if token else None
 
 
 def sign_in_response(request: web.Request) -> web.Response:
