@@ -37,6 +37,8 @@ help: ## List the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 $(BIN)/pip:
+	@$(PYTHON) -c "import sys; sys.exit(sys.version_info < (3, 11))" || \
+	{ echo "$(PYTHON) is missing, or older than Python 3.11; name a later one, such as: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
 $(RUNNABLE): pyproject.toml $(LOCKS)/all.txt | $(BIN)/pip

@@ -68,9 +68,10 @@ SECTIONS = {
 }
 
 EPILOG = f"""\b
-Commands that call the gateway read GATEWAY_URL, GATEWAY_CLIENT_ID, GATEWAY_CLIENT_SECRET,
-GATEWAY_WORKSPACE and GATEWAY_ORGANIZATION_ID. None of these is needed after `gateway login`, or in the
-folder of a running `gateway up`.
+Commands that call the gateway read GATEWAY_URL, GATEWAY_CLIENT_ID,
+GATEWAY_CLIENT_SECRET, GATEWAY_WORKSPACE and GATEWAY_ORGANIZATION_ID. None of
+these is needed after `gateway login`, or in the folder of a running
+`gateway up`.
 
 {EXIT_CODES}"""
 

@@ -12,7 +12,7 @@ from gateway.kinds.command_line import Schema, dereferenced, typed
 
 PARAMS_HELP = """\b
 Params:
-  per_page=2              a value; numbers and lists (a,b) where the operation expects them
+  per_page=2              a value; numbers and lists (a,b) where expected
   ticket.subject=Fire     a member of an object
   ticket:='{"id": 1}'     JSON
   body=@letter.txt        the text of a file; with := its JSON

@@ -18,7 +18,8 @@ from gateway.foundation import payloads
 
 _COLUMNS = ("index", "id", "status", "error")
 _FILE_HELP = """\b
-FILE has one operation per line (NDJSON), or is a JSON array of operations; - reads stdin:
+FILE has one operation per line (NDJSON), or is a JSON array of operations;
+- reads stdin:
   {"entity": "tickets", "action": "update", "params": {"ticket_id": 1, "ticket": {"status": "solved"}}}
 An operation may have an id, which is repeated in its result.
 """

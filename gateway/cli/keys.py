@@ -37,11 +37,15 @@ def keys() -> None:
     """Encryption keys for stored secrets.
 
     \b
-    To replace the key of a single machine:      To replace it on many, without a gap:
-      gateway keys add                             gateway keys add --standby, restart all
-      restart the gateway                          gateway keys promote ID, restart all
-      gateway keys rotate                          gateway keys rotate
-      gateway keys remove OLD                      gateway keys remove OLD, restart all
+    To replace the key of a single machine:
+      gateway keys add; restart the gateway
+      gateway keys rotate
+      gateway keys remove OLD
+    To replace it on many, without a gap:
+      gateway keys add --standby; restart all
+      gateway keys promote ID; restart all
+      gateway keys rotate
+      gateway keys remove OLD; restart all
     """
 
 

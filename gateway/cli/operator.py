@@ -81,7 +81,8 @@ def up(
     """Run the whole gateway, with its own PostgreSQL and Redis.
 
     The data directory contains all data; the next start uses it again. Set GATEWAY_DATABASE_URL and GATEWAY_REDIS_URL
-    to use your own servers. Ctrl-C stops everything cleanly.
+    to use your own servers. Ctrl-C stops everything cleanly. With --sandbox and without --bind it takes a free port if
+    8080 is in use.
     """
     from gateway.embedded import StartupError
     from gateway.embedded.plan import UpOptions, require_metrics_ports
@@ -96,6 +97,7 @@ def up(
     options = UpOptions(
         data_dir=settings.data_dir,
         bind=settings.bind,
+        takes_another_port=sandbox and "bind" not in given,
         database_url=settings.database_url if "database_url" in given else None,
         redis_url=settings.redis_url if "redis_url" in given else None,
         public_url=settings.public_url,

@@ -39,8 +39,10 @@ def parse_address(text: str) -> Address:
     return Address(host, int(port))
 
 
-def free_address(address: Address) -> Address:
-    """The address, with a free port in place of port 0; raises StartupError if it cannot be listened on."""
+def free_address(address: Address, *, or_another: bool = False) -> Address:
+    """The address, with a free port in place of port 0, and with `or_another` in place of a port in use; raises
+    StartupError if it cannot be listened on.
+    """
     deadline = time.monotonic() + TIMEOUT
     while True:
         try:
@@ -49,6 +51,8 @@ def free_address(address: Address) -> Address:
             if error.errno != errno.EADDRINUSE:
                 message = f"Cannot listen on {address} ({error}). Choose another address with --bind."
                 raise StartupError(message) from error
+            if time.monotonic() > deadline and or_another:
+                return free_address(replace(address, port=0))
             if time.monotonic() > deadline:
                 raise StartupError(
                     f"Port {address.port} on {address.host} is in use by another program. Stop that program, or choose "

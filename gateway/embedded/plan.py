@@ -27,6 +27,8 @@ class UpOptions:
 
     data_dir: Path
     bind: str = "127.0.0.1:8080"
+    #: whether any free port will do if that of `bind` is in use
+    takes_another_port: bool = False
     database_url: str | None = field(default=None, repr=False)
     redis_url: str | None = field(default=None, repr=False)
     public_url: str | None = None

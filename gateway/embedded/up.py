@@ -81,7 +81,7 @@ class _Up:
             raise StartupError(
                 f"{error}. The gateway needs a data directory that it may write to; choose one with --data-dir."
             ) from error
-        self._address = free_address(address)
+        self._address = free_address(address, or_another=self._options.takes_another_port)
         await self._supervisor.run(self._start_all())
 
     def _lock_directory(self) -> None:

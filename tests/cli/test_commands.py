@@ -7,6 +7,7 @@ from asyncio.subprocess import DEVNULL, PIPE
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from gateway.cli import main
 from tests.client.stub import BLOB, CONNECTOR_ID, JOB_ID, TICKETS, problem
@@ -536,6 +537,17 @@ def test_no_option_overwrites_an_argument():
         arguments = {each.name for each in found.params if isinstance(each, click.Argument)}
         options = {each.name for each in found.params if isinstance(each, click.Option)}
         assert arguments & options == set(), words
+
+
+def test_help_has_no_line_wider_than_a_terminal_but_examples_to_copy(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    wide = {
+        words: [line for line in runner.invoke(main, [*words.split(), "--help"]).output.splitlines() if len(line) > 80]
+        for runner, words in ((CliRunner(), words) for words in ["", *(words for words, _ in commands(main))])
+    }
+
+    prose = [line for lines in wide.values() for line in lines if not line.lstrip().startswith(("gateway ", "{"))]
+    assert prose == []
 
 
 def test_every_option_has_a_help_text():

@@ -47,6 +47,14 @@ def test_a_port_in_use_is_an_error_that_names_it():
         assert accepts(Address("127.0.0.1", port))
 
 
+def test_another_port_is_taken_in_place_of_one_in_use_if_that_will_do():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        address = free_address(Address("127.0.0.1", port), or_another=True)
+
+    assert (address.host, address.port != port) == ("127.0.0.1", True)
+
+
 def test_an_address_of_another_machine_is_an_error_that_names_it():
     with pytest.raises(StartupError, match=r"Cannot listen on 192\.0\.2\.1:8080"):
         free_address(Address("192.0.2.1", 8080))

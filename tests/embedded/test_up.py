@@ -287,6 +287,15 @@ def test_a_port_in_use_is_an_error_before_anything_is_started(place):
     assert not (place / "data" / "postgres").exists()
 
 
+def test_another_port_is_told_if_the_usual_one_is_in_use(start):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        run = start(f'bind="127.0.0.1:{port}"', "takes_another_port=true")
+
+        assert not run.facts()["base_url"].endswith(f":{port}")
+        assert answers(run)
+
+
 def test_a_front_end_that_cannot_start_ends_it_with_the_reason(place):
     broken = json.dumps([sys.executable, str(Path(__file__).with_name("stand_in.py")), "broken"])
 
