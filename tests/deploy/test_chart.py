@@ -105,6 +105,15 @@ def test_what_is_turned_on_takes_effect():
     assert front_end["spec"]["template"]["spec"]["imagePullSecrets"] == [{"name": "registry"}]
 
 
+def test_names_and_texts_that_yaml_would_read_as_something_else_stay_texts():
+    made = rendered("ingress.enabled=true", "ingress.host=*.example.com", "image.tag=1.10", "secrets.keys=null-0")
+
+    assert made["Ingress", "gateway"]["spec"]["rules"][0]["host"] == "*.example.com"
+    assert {each["image"] for each in containers(made["Deployment", "gateway-worker"])} == {
+        "registry.example.com/agent-connector-gateway:1.10"
+    }
+
+
 def test_keda_scales_workers_by_the_same_queue():
     made = rendered(*KEDA)
     [trigger] = made["ScaledObject", "gateway-worker"]["spec"]["triggers"]
@@ -133,6 +142,17 @@ def test_pods_restart_when_a_setting_changes():
         ("worker.replicas.by=cpu", "by"),
         ("worker.replicas.by=keda", "worker.replicas.prometheus"),
         ("networkPolicy.stores.addresses={db.internal}", "stores"),
+        ("networkPolicy.stores.ports={70000}", "networkPolicy.stores.ports"),
+        ("frontEnd.replicas.minimum=21", "frontEnd.replicas: the minimum, 21, is above the maximum, 20"),
+        ("worker.replicas.maximum=1", "worker.replicas: the minimum, 2, is above the maximum, 1"),
+        ("terminationGracePeriodSeconds=44", "must be at least 45"),
+        ("settings.GATEWAY_SHUTDOWN_GRACE=60.5", "must be at least 76"),
+        ("service.port=70000", "service.port"),
+        ("settings=null", "settings is required"),
+        ("settings.GATEWAY_BIND=0.0.0.0:9999", "GATEWAY_BIND"),
+        ("image.tag=a b", "image.tag"),
+        ("ingress.host=Not A Host", "ingress.host"),
+        ("secrets.keys=Not_A_Name", "secrets.keys"),
     ],
 )
 def test_a_faulty_value_is_refused_by_name(value: str, told: str):

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 NPM = os.environ.get("TYPESCRIPT_CLIENT")
+#: a folder with the next version of the AI SDK
+AI_SDK_7 = os.environ.get("TYPESCRIPT_AI_7")
 #: the source of the package
 PACKAGE = Path(__file__).parents[2] / "gateway/client/typescript"
 COMPILER = (
@@ -46,9 +48,9 @@ async def node(place: Path, program: str, *words: str, **variables: str) -> str:
     return await run(place, str(binaries / program), *words, PATH=path, **variables)
 
 
-def with_packages(place: Path) -> None:
-    """Programs below the folder find the npm packages."""
-    (place / "node_modules").symlink_to(Path(NPM or "") / "node_modules")
+def with_packages(place: Path, packages: Path | None = None) -> None:
+    """Programs below the folder find the npm packages, or those of another folder."""
+    (place / "node_modules").symlink_to((packages or Path(NPM or "")) / "node_modules")
 
 
 async def packed(place: Path) -> Path:
@@ -62,9 +64,9 @@ async def packed(place: Path) -> Path:
     return tarball
 
 
-async def installed(tarball: Path, place: Path) -> Path:
+async def installed(tarball: Path, place: Path, *, packages: Path | None = None) -> Path:
     """A folder for programs into which npm has installed the package alone; the npm packages are above it."""
-    with_packages(place)
+    with_packages(place, packages)
     folder = place / "program"
     folder.mkdir()
     (folder / "package.json").write_text('{"type": "module"}')

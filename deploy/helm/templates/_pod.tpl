@@ -7,6 +7,21 @@
 {{- end -}}
 {{- end -}}
 
+{{- /* Nothing; it fails for values that contradict each other. */ -}}
+{{- define "gateway.require" -}}
+{{- range $name := list "frontEnd" "worker" -}}
+{{- with (get $.Values $name).replicas -}}
+{{- if gt (int .minimum) (int .maximum) -}}
+{{- fail (printf "%s.replicas: the minimum, %d, is above the maximum, %d" $name (int .minimum) (int .maximum)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $needed := add (ceil (float64 (default 30 .Values.settings.GATEWAY_SHUTDOWN_GRACE))) 15 -}}
+{{- if lt (int64 .Values.terminationGracePeriodSeconds) $needed -}}
+{{- fail (printf "terminationGracePeriodSeconds: must be at least %d, GATEWAY_SHUTDOWN_GRACE and 15 more" $needed) -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The labels of every resource. */ -}}
 {{- define "gateway.labels" -}}
 app.kubernetes.io/part-of: agent-connector-gateway
@@ -33,14 +48,14 @@ securityContext:
 {{- with .Values.image.pullSecrets }}
 imagePullSecrets:
   {{- range . }}
-  - name: {{ . }}
+  - name: {{ . | quote }}
   {{- end }}
 {{- end }}
 {{- end -}}
 
 {{- /* What every container has: its image, no privileges, and the volumes. */ -}}
 {{- define "gateway.container" -}}
-image: {{ include "gateway.image" . }}
+image: {{ include "gateway.image" . | quote }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
 securityContext:
   allowPrivilegeEscalation: false
@@ -55,14 +70,14 @@ volumeMounts:
 {{- define "gateway.envFrom" -}}
 envFrom:
   - configMapRef: {name: gateway}
-  - secretRef: {name: {{ .Values.secrets.settings }}}
+  - secretRef: {name: {{ .Values.secrets.settings | quote }}}
 {{- end -}}
 
 {{- /* The volumes, by a dict of `Values` and `size`, the limit of the data folder. */ -}}
 {{- define "gateway.volumes" -}}
 volumes:
   - name: keys
-    secret: {secretName: {{ .Values.secrets.keys }}, defaultMode: 0440}
+    secret: {secretName: {{ .Values.secrets.keys | quote }}, defaultMode: 0440}
   - name: data
     emptyDir: {sizeLimit: {{ .size }}}
   - name: tmp

@@ -130,6 +130,16 @@ describe("execute", () => {
     assert.equal(relay.to("/applications/token", from).length, 2);
   });
 
+  test("ends by the caller's signal, also while it pauses before another attempt or waits for a token", async () => {
+    const error = { name: "TimeoutError" };
+    const headers = { ...unavailable.headers, "Retry-After": "20" };
+    relay.faults.push({ path: "/execute", answer: { ...unavailable, headers, body: PROBLEM } });
+    await assert.rejects(desk.execute("tickets", "list", {}, { signal: AbortSignal.timeout(50) }), error);
+    const silent = new Gateway({ url, fetch: () => new Promise(() => undefined) });
+    const call = silent.request("GET", "/api/v1/jobs", { signal: AbortSignal.timeout(50) });
+    await assert.rejects(call, error);
+  });
+
   test("says that nothing was sent if the gateway is not there", async () => {
     const nowhere = new Gateway({ url: "http://127.0.0.1:9", retries: { retries: 1, firstPause: 0.001 } });
     const error = await refusal(nowhere.latestEvent());

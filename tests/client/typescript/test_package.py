@@ -14,7 +14,7 @@ from gateway.client import Gateway
 from gateway.foundation.numbered_pages import Numbering, Place, step
 from tests.client.typescript.generate_schema import SCHEMA, generated
 from tests.foundation.test_numbered_pages import OFFSETS, PAGES, Application
-from tests.harness.typescript import COMPILER, NPM, PACKAGE, needs_npm, node
+from tests.harness.typescript import AI_SDK_7, COMPILER, NPM, PACKAGE, installed, needs_npm, node, run
 from tests.harness.up import Running
 
 pytestmark = [needs_npm, pytest.mark.processes]
@@ -75,6 +75,17 @@ def test_the_package_has_the_version_of_the_gateway_and_no_dependency(program):
     ]
 
 
+def test_each_file_has_a_source_map_with_its_source(program):
+    dist = program / "node_modules" / json.loads((PACKAGE / "package.json").read_text())["name"] / "dist"
+    sources = {path.stem: path.read_text("utf-8") for path in (PACKAGE / "src").glob("*.ts")}
+
+    maps = {path.name.split(".")[0]: json.loads(path.read_text("utf-8")) for path in dist.glob("*.js.map")}
+
+    assert {name: found["sourcesContent"] for name, found in maps.items()} == {
+        name: [text] for name, text in sources.items()
+    }
+
+
 def variables_of(running: Running) -> dict[str, str]:
     return {
         "GATEWAY_URL": running.base_url,
@@ -130,6 +141,43 @@ async def test_the_programs_of_the_readme_run(running, program):
         assert re.search(f"^{line}", said, flags=re.MULTILINE), said
     assert re.search(r"^\d+ job\.succeeded$", said, flags=re.MULTILINE), said
     assert "subject: 'The printer is on fire'" in said
+    assert '"subject":' in answered
+
+
+async def compiled(program: Path, *names: str) -> Path:
+    """A folder with the programs as JavaScript, below which the packages are found."""
+    await node(program, "tsc", *COMPILER[2:-1], "--outDir", "compiled", *names)
+    (program / "compiled/package.json").write_text('{"type": "module"}')
+    return program / "compiled"
+
+
+async def test_the_compiled_program_runs_with_the_machines_node_also_by_require(running, program):
+    (program / "program.ts").write_text(PROGRAMS[0])
+    folder = await compiled(program, "program.ts")
+    required = 'console.log(Object.keys(require("agent-connector-gateway")), require("agent-connector-gateway/ai"))'
+
+    version = await run(folder, "node", "--version")
+    said = await run(folder, "node", "program.js", **variables_of(running))
+    (folder / "required.cjs").write_text(required)
+    names = await run(folder, "node", "required.cjs")
+
+    assert int(version[1:].split(".")[0]) >= int(
+        json.loads((PACKAGE / "package.json").read_text())["engines"]["node"][2:]
+    )
+    assert "120 of 120" in said
+    assert "'Gateway'" in names
+    assert "aiTools" in names
+
+
+@pytest.mark.skipif(AI_SDK_7 is None, reason="TYPESCRIPT_AI_7 names no folder with ai@7, typescript@5 and zod@4")
+async def test_the_tools_are_those_of_version_7_of_the_ai_sdk_too(running, npm_package, tmp_path):
+    program = await installed(npm_package, tmp_path, packages=Path(AI_SDK_7 or ""))
+    (program / "tools.ts").write_text(PROGRAMS[1])
+    (program / "drive.ts").write_text(DRIVER)
+
+    await node(program, *COMPILER, "drive.ts")
+    answered = await node(program, "node", "drive.ts", **variables_of(running))
+
     assert '"subject":' in answered
 
 

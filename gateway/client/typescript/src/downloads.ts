@@ -3,9 +3,8 @@
 import { randomUUID } from "node:crypto";
 import { open, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { GatewayError } from "./errors.js";
-import { growingPause } from "./retries.js";
+import { growingPause, sleep } from "./retries.js";
 import type { ApiRequest, Query, Session } from "./session.js";
 
 /** @internal A file at the gateway. */
@@ -122,7 +121,7 @@ export class Download implements AsyncIterable<Uint8Array> {
     const validator = validatorOf(this.headers);
     const isBreak = error instanceof GatewayError && ["unavailable", "upstream_truncated"].includes(error.code);
     if (!isBreak || breaks > policy.retries || validator === undefined) throw error;
-    await sleep(growingPause(policy, breaks) * 1000, undefined, { signal: this.#request.signal });
+    await sleep(growingPause(policy, breaks), this.#request.signal);
     const end = this.#end === undefined ? "" : this.#end - 1;
     const headers = { ...FILE_HEADERS, Range: `bytes=${this.#at}-${end}`, "If-Range": validator };
     const response = await this.#session.open({ ...fileCall(this.#request), headers });

@@ -60,7 +60,7 @@ export class GatewayError extends Error {
   /** The job that ended with the error. */
   jobId: string | undefined;
 
-  constructor(problem: ErrorMembers, options: { cause?: unknown; retryAfter?: number; sent?: boolean } = {}) {
+  constructor(problem: ErrorMembers, options: { cause?: unknown; retryAfter?: number | undefined; sent?: boolean } = {}) {
     super(problem.detail, options.cause === undefined ? undefined : { cause: options.cause });
     this.problem = problem;
     this.code = problem.code;
@@ -90,7 +90,8 @@ export async function errorOf(response: Response): Promise<GatewayError> {
     code: members.code ?? CODES[response.status] ?? (response.status >= 500 ? "internal_error" : "malformed_request"),
     detail: members.detail ?? members.message ?? foreign(response),
   };
-  problem.request_id ??= response.headers.get("X-Request-Id") ?? undefined;
+  const requestId = response.headers.get("X-Request-Id");
+  if (requestId !== null) problem.request_id ??= requestId;
   return new GatewayError(problem, { retryAfter: retryAfterOf(response.headers) });
 }
 

@@ -1,9 +1,8 @@
 /** Server-sent events (WHATWG HTML §9.2), and a stream of them that is resumed after its connection breaks. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { GatewayError } from "./errors.js";
 import { parsed } from "./json.js";
-import { growingPause } from "./retries.js";
+import { growingPause, sleep } from "./retries.js";
 import type { Query, Session } from "./session.js";
 
 /** One event of a stream. */
@@ -44,7 +43,7 @@ export async function* followed(session: Session, source: EventSource): AsyncGen
     if (performance.now() - begun > LASTING) breaks = 1;
     if (breaks > BREAKS)
       throw reason ?? new GatewayError({ code: "unavailable", detail: "the stream of events ended early" });
-    await sleep(growingPause(session.settings.policy, breaks) * 1000, undefined, { signal: source.signal });
+    await sleep(growingPause(session.settings.policy, breaks), source.signal);
   }
 }
 

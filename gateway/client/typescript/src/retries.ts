@@ -1,5 +1,6 @@
 /** Decides whether a failed request is sent again, and after which pause. */
 
+import { setTimeout as timeout } from "node:timers/promises";
 import type { GatewayError } from "./errors.js";
 
 /** How often the client repeats a request, and after which pauses. */
@@ -33,4 +34,26 @@ export function pauseAfter(
 /** Seconds that double with each attempt, with jitter. */
 export function growingPause(policy: RetryPolicy, tried: number): number {
   return Math.min(policy.longestPause, policy.firstPause * 2 ** (tried - 1)) * (0.5 + Math.random() / 2);
+}
+
+/** Wait; raises the signal's reason once it is aborted. */
+export async function sleep(seconds: number, signal: AbortSignal | undefined): Promise<void> {
+  await timeout(seconds * 1000, undefined, { signal }).catch((error: unknown) => {
+    throw signal?.aborted ? signal.reason : error;
+  });
+}
+
+/** The promise's value; raises the signal's reason once it is aborted, while the promise goes on for others. */
+export async function unless<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return await promise;
+  const ended = new AbortController();
+  const aborted = new Promise<never>((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { signal: ended.signal });
+  });
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    ended.abort();
+  }
 }

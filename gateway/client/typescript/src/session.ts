@@ -1,9 +1,8 @@
 /** Sends requests to the gateway with a token, and repeats those that are safe to repeat. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { connectionLost, errorOf, GatewayError, reasonOf } from "./errors.js";
 import { parsed } from "./json.js";
-import { pauseAfter } from "./retries.js";
+import { pauseAfter, sleep, unless } from "./retries.js";
 import type { Settings } from "./settings.js";
 
 const TOKEN_PATH = "/api/v1/account/applications/token";
@@ -127,17 +126,17 @@ export class Session {
         if (!(error instanceof GatewayError)) throw error;
         const pause = pauseAfter(this.settings.policy, error, tried, isSafe);
         if (pause === undefined) throw error;
-        await sleep(pause * 1000, undefined, { signal: call.signal });
+        await sleep(pause, call.signal);
       }
     }
   }
 
   async #successful(call: ApiRequest): Promise<Response> {
-    const token = await this.#bearer();
+    const token = await unless(this.#bearer(), call.signal);
     let response = await this.#send(call, token);
     if (response.status === 401) {
       await response.body?.cancel();
-      response = await this.#send(call, await this.#bearer(token));
+      response = await this.#send(call, await unless(this.#bearer(token), call.signal));
     }
     if (response.status < 300 || response.status === 304) return response;
     throw await errorOf(response);
@@ -234,6 +233,6 @@ function beforeSending(error: unknown): unknown {
     });
   }
   return code === "unavailable"
-    ? new GatewayError(problem, { cause, sent: false, ...(retryAfter === undefined ? {} : { retryAfter }) })
+    ? new GatewayError(problem, { cause, sent: false, retryAfter })
     : error;
 }

@@ -1,8 +1,7 @@
 /** Sends a file to an application; resumes after a broken connection if the application allows it. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { GatewayError } from "./errors.js";
-import { growingPause } from "./retries.js";
+import { growingPause, sleep } from "./retries.js";
 import type { components } from "./schema.js";
 import type { ApiRequest, Session } from "./session.js";
 
@@ -66,5 +65,5 @@ async function pause(session: Session, error: unknown, breaks: number, signal: A
     error instanceof GatewayError && (INTERRUPTIONS.has(error.code) || (error.upstream && error.retryable));
   if (!isBreak || breaks > policy.retries) throw error;
   const seconds = Math.min(error.retryAfter ?? growingPause(policy, breaks), policy.longestPause);
-  await sleep(seconds * 1000, undefined, { signal });
+  await sleep(seconds, signal);
 }
