@@ -145,6 +145,20 @@ def test_the_first_sentence_counts_the_kinds():
     assert named.count(",") + int(others) == len([*shipped_catalog()])
 
 
+def test_every_kind_that_sends_notices_is_in_the_table_of_their_secrets():
+    rows = re.findall(r"^\| ([a-z][a-z, -]*)(?: \([^)]*\))? \| ", text("how-to/webhooks-in.md"), flags=re.MULTILINE)
+    named = {name for row in rows for name in row.split(", ")} - {"kind"}
+
+    assert named == {kind.name for kind in shipped_catalog() if kind.spec.webhooks}
+
+
+def test_the_page_on_finding_says_how_many_operations_there_are():
+    operations = sum(len(entity.actions) for kind in shipped_catalog() for entity in kind.spec.entities.values())
+    [said] = re.findall(r"have more than ([\d,]+) operations", text("how-to/find-operations.md"))
+
+    assert int(said.replace(",", "")) <= operations < 1.1 * int(said.replace(",", ""))
+
+
 def test_every_exit_code_is_in_the_reference():
     meanings = set(re.findall(r"^  (\d+)  +(.+)$", EXIT_CODES, flags=re.MULTILINE))
 
