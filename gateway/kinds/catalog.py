@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Unpack
@@ -300,6 +300,11 @@ class Kind:
 
     @cached_property
     def _by_entity(self) -> dict[str, dict[str, Operation]]:
+        return {}
+
+    @cached_property
+    def made(self) -> dict[Hashable, Any]:
+        """What was made of its operations and is kept as long as the kind; see `kept_with_kind`."""
         return {}
 
     def actions_of(self, entity_id: str) -> list[str]:

@@ -16,18 +16,15 @@ Call = Callable[[Context, Mapping[str, Any]], Awaitable[Result]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServerTool:
-    """A tool: the members that `tools/list` returns, and the function that runs it."""
+class ListedTool:
+    """A tool: the members that `tools/list` returns."""
 
     name: str
     description: str
-    call: Call
     input_schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "object"})
     output_schema: Mapping[str, Any] | None = None
     annotations: Mapping[str, Any] | None = None
     title: str | None = None
-    #: whether it needs a client with the extension for tasks
-    needs_tasks: bool = False
 
     def as_document(self) -> dict[str, Any]:
         """The tool as an item of `tools/list`."""
@@ -40,6 +37,15 @@ class ServerTool:
             "annotations": self.annotations,
         }
         return {name: value for name, value in members.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerTool(ListedTool):
+    """A tool, and the function that runs it."""
+
+    call: Call
+    #: whether it needs a client with the extension for tasks
+    needs_tasks: bool = False
 
     @cached_property
     def validator(self) -> jsonschema_rs.Draft202012Validator:
@@ -57,7 +63,7 @@ class ServerTool:
 class ListPage:
     """A complete list. Clients may cache it for `ttl_ms`; `scope` is `public`, or `private` to the caller."""
 
-    items: Sequence[Mapping[str, Any]]
+    items: Sequence[Mapping[str, Any] | msgspec.Raw]
     ttl_ms: int = 300_000
     scope: str = "private"
 

@@ -1,11 +1,10 @@
 """Describes operations for agents, in full or as a summary, as plain data."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any
 
 from gateway.kinds.actions import SEARCH_ACTION
-from gateway.kinds.find.entries import CACHED, OperationEntry
+from gateway.kinds.find.entries import OperationEntry, kept_with_kind
 from gateway.kinds.find.parts import part_of, size_of, within
 from gateway.kinds.find.schemas import constraint_sentences, tool_schema
 from gateway.kinds.find.signatures import signature_of
@@ -30,9 +29,9 @@ _SEARCH_PARAMS: Mapping[str, Any] = {
 }
 
 
-@lru_cache(CACHED)
+@kept_with_kind
 def summary(entry: OperationEntry) -> Mapping[str, Any]:
-    """A summary of an operation: names, effect, signature and description. The mapping is cached."""
+    """A summary of an operation: names, effect, signature and description. The mapping is kept."""
     return {
         "operation": entry.name,
         "application": entry.kind.spec.application,

@@ -1,9 +1,9 @@
 """One entry for each operation that agents may call, including searches of synchronized copies."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, wraps
+from typing import Any, TypeVar
 
 from gateway.contract.kinds import Effect
 from gateway.errors import InvalidParams, UnknownAction
@@ -15,8 +15,8 @@ from gateway.kinds.search_schema import search_example, search_params_schema
 from gateway.kinds.spec import Entity
 from gateway.kinds.suggestions import did_you_mean, known_actions, singular
 
-#: maximum number of entries with cached descriptions; more than a catalog has
-CACHED = 4096
+T = TypeVar("T")
+
 #: default number of operations that a search returns
 DEFAULT_LIMIT = 6
 _OF_MANY = {"list": "List", "api_search": "Search", SEARCH_ACTION: "Search the copy of"}
@@ -24,13 +24,13 @@ _OF_MANY = {"list": "List", "api_search": "Search", SEARCH_ACTION: "Search the c
 
 @dataclass(frozen=True, eq=False)
 class OperationEntry:
-    """An operation, with its description. Compared by identity, because descriptions are cached for each entry."""
+    """An operation, with its description. Compared by identity, which is fast."""
 
     kind: Kind
     entity_id: str
     action_id: str
 
-    @property
+    @cached_property
     def name(self) -> str:
         """`kind.entity.action`, unique among all kinds."""
         return f"{self.kind.name}.{self.entity_id}.{self.action_id}"
@@ -89,6 +89,23 @@ class OperationEntry:
         if self.action is None:
             return dict(self.entity.search.fields) if self.entity.search else {}
         return dict(self.entity.fields if self.action.fields is None else self.action.fields)
+
+
+def kept_with_kind(make: Callable[[OperationEntry], T]) -> Callable[[OperationEntry], T]:
+    """Keep what is made of an operation as long as its kind; it must be small beside the operation's spec.
+
+    A cache of so many operations would help nobody: a list of more operations would replace all of it each time.
+    """
+
+    @wraps(make)
+    def kept(entry: OperationEntry) -> T:
+        made, key = entry.kind.made, (make, entry.entity_id, entry.action_id)
+        if key not in made:
+            made[key] = make(entry)
+        value: T = made[key]
+        return value
+
+    return kept
 
 
 def entries_of(catalog: Catalog) -> Iterator[OperationEntry]:

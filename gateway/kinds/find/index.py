@@ -6,8 +6,10 @@ of kinds, of an id and of conditions.
 """
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from heapq import nlargest
 from operator import itemgetter
 
@@ -17,11 +19,12 @@ from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.find.bm25 import Bm25
 from gateway.kinds.find.confidence import Candidate, Topic, is_found
 from gateway.kinds.find.corpus import Corpus
-from gateway.kinds.find.entries import DEFAULT_LIMIT, passes
+from gateway.kinds.find.entries import DEFAULT_LIMIT, OperationEntry, passes
 from gateway.kinds.find.findings import Findings, Match
 from gateway.kinds.find.fitness import Fitness
 from gateway.kinds.find.missing import message_for
 from gateway.kinds.find.questions import Number, Question, question_of
+from gateway.kinds.find.tools import name_of_operation_tool
 from gateway.kinds.find.vectors import Similarity, WordVectors, shared_vectors
 
 _log = logging.getLogger(__name__)
@@ -87,6 +90,14 @@ class OperationIndex:
         self._words_of_entities = Bm25([*corpus.of_entities.values()])
         self._similarity = Similarity(vectors, [each.texts for each in corpus.operations]) if vectors else None
         self.entries = tuple(operation.entry for operation in corpus.operations)
+
+    @cached_property
+    def by_tool(self) -> Mapping[str, Sequence[OperationEntry]]:
+        """The operations by the name of their tool, on a server with a tool for each operation."""
+        by_tool: dict[str, list[OperationEntry]] = defaultdict(list)
+        for entry in self.entries:
+            by_tool[name_of_operation_tool(entry)].append(entry)
+        return dict(by_tool)
 
     def search(
         self,

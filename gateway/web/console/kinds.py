@@ -2,6 +2,8 @@
 
 import io
 import zipfile
+from collections.abc import Sequence
+from functools import partial
 from urllib.parse import quote, urlsplit
 
 from aiohttp import web
@@ -11,6 +13,7 @@ from gateway.contract.connectors import MCP
 from gateway.contract.kinds import Effect
 from gateway.contract.oauth import CONSOLE_RETURN_PATH, ConsentRequest, ServerToSignInTo
 from gateway.errors import GatewayError, InvalidParams, NotFound
+from gateway.foundation.aio.turns import in_thread
 from gateway.upstream.import_process import ImportRequest
 from gateway.upstream.mcp_servers import McpAddress
 from gateway.web.console.page import console_page, see_other
@@ -113,12 +116,18 @@ async def export_version(request: web.Request) -> web.Response:
     """GET /console/kinds/{kind}/{version}/folder.zip: the folder that `gateway specs import` would write."""
     kind, version = _version(request)
     files = await request.app[SERVICES].connectors.imports.files(request[CALLER], kind, version)
+    body = await in_thread(partial(_zipped, kind), files)
+    headers = {"Content-Disposition": f'attachment; filename="{kind}.zip"', "Cache-Control": "no-store"}
+    return web.Response(body=body, content_type="application/zip", headers=headers)
+
+
+def _zipped(folder: str, files: Sequence[tuple[str, str]]) -> bytes:
+    """The folder as a ZIP file; of a kind with 5,000 operations it takes a second."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files:
-            archive.writestr(f"{kind}/{name}", text)
-    headers = {"Content-Disposition": f'attachment; filename="{kind}.zip"', "Cache-Control": "no-store"}
-    return web.Response(body=packed.getvalue(), content_type="application/zip", headers=headers)
+            archive.writestr(f"{folder}/{name}", text)
+    return packed.getvalue()
 
 
 async def delete_kind(request: web.Request) -> web.Response:

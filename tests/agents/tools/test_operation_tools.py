@@ -4,14 +4,16 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from gateway.agents.tools.operation_tools import OperationTools, matches
 from gateway.errors import InvalidParams
-from gateway.kinds.find.entries import OperationEntry, entries_of
+from gateway.kinds.find.entries import OperationEntry
+from gateway.kinds.find.index import OperationIndex
 from gateway.kinds.find.tools import MAX_NAME, tool_of
 from gateway.web.api.mcp import MAX_PATTERNS, patterns_of
-from tests.harness.catalog import shipped_catalog
+from tests.kinds.find.evaluation import index_of_words
 from tests.kinds.find.test_schemas import recursive, without_items
 
 #: the kinds of the product documents
@@ -39,12 +41,12 @@ class NoTools:
 
 async def flat_list(*patterns: str) -> list[dict[str, Any]]:
     listed = await flat(NoTools(), *patterns).listed(SimpleNamespace(caller=None))
-    return [dict(tool) for tool in listed.items]
+    return [msgspec.json.decode(tool) for tool in listed.items]
 
 
 def flat(tools: NoTools, *patterns: str) -> OperationTools:
-    async def index() -> SimpleNamespace:
-        return SimpleNamespace(entries=list(entries_of(shipped_catalog())))
+    async def index() -> OperationIndex:
+        return index_of_words()
 
     async def offered(caller: object, entries: list[OperationEntry]) -> list[OperationEntry]:
         return entries
@@ -88,10 +90,18 @@ async def test_a_call_makes_no_tool_but_the_one_that_it_names():
         tool_of.cache_clear()
         tool = await called.named(None, shown["name"])
         assert tool is not None
-        assert dict(tool.as_document()) == shown
+        assert json.loads(msgspec.json.encode(tool.as_document())) == shown
         assert tool_of.cache_info().misses <= 1
 
     assert await called.named(None, "crm-records__deals__list") is None
+
+
+async def test_a_list_whose_tools_were_made_once_makes_none_again():
+    first = await flat_list("*")
+    tool_of.cache_clear()
+
+    assert await flat_list("*") == first
+    assert tool_of.cache_info().misses == len([tool for tool in first if tool["name"].endswith("__search")])
 
 
 async def test_a_search_runs_on_the_copy_of_its_entity():
