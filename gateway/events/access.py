@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
 from gateway.access.identity.model import Caller
-from gateway.access.identity.store import IdentityStore
+from gateway.access.identity.standing import Standing
 from gateway.contract.events import EventPage, EventSelection
 from gateway.contract.members import as_of_member
 from gateway.events.feed import Feed, FeedPage
@@ -14,21 +14,23 @@ from gateway.events.model import EventFilter, event_types
 class EventAccess:
     """Events of the caller's organization."""
 
-    def __init__(self, feed: Feed, identity: IdentityStore) -> None:
+    def __init__(self, feed: Feed, standing: Standing) -> None:
         self._feed = feed
-        self._identity = identity
+        self._standing = standing
 
     async def page(
         self, caller: Caller, selection: EventSelection, after: int | None, limit: int, seconds: float = 0
     ) -> EventPage:
         """The events after that id, as soon as there is one, or after `seconds`.
 
-        Raises InvalidParams for an unknown type, the errors of `Feed.read`, and Unauthorized if the caller's token was
-        revoked meanwhile.
+        Raises InvalidParams for an unknown type, the errors of `Feed.read`, and while it waits those of `Standing`.
         """
-        found = await self._feed.wait(caller.organization_id, _filter_of(caller, selection), after, limit, seconds)
-        if seconds:
-            await self._identity.require_unrevoked(caller.client)
+        filter_ = _filter_of(caller, selection)
+        if not seconds:
+            return _view(await self._feed.wait(caller.organization_id, filter_, after, limit, 0))
+        async with self._standing.held(caller.client):
+            found = await self._feed.wait(caller.organization_id, filter_, after, limit, seconds)
+        await self._standing.require(caller.client)
         return _view(found)
 
     async def follow(
@@ -37,8 +39,12 @@ class EventAccess:
         """Pages until the process stops, an empty one after `seconds` without events; raises the errors of `page`."""
         pages = self._feed.follow(caller.organization_id, _filter_of(caller, selection), after, seconds)
         async with aclosing(pages):
-            async for found in pages:
-                await self._identity.require_unrevoked(caller.client)
+            while True:
+                async with self._standing.held(caller.client):
+                    found = await anext(pages, None)
+                if found is None:
+                    return
+                await self._standing.require(caller.client)
                 yield _view(found)
 
 

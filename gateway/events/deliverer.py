@@ -17,10 +17,13 @@ from uuid import UUID
 
 import msgspec
 
+from gateway.access.identity.model import Scope
+from gateway.access.identity.store import both
+from gateway.access.policy.model import PersonRights
 from gateway.contract.events import DeliveryStatus
 from gateway.errors import CursorAhead, CursorExpired, GatewayError, Unavailable
 from gateway.events.feed import Feed
-from gateway.events.model import Event
+from gateway.events.model import Event, EventFilter
 from gateway.events.sender import Sender
 from gateway.events.store import MAX_PENDING, ClaimedWebhook, WebhookStore
 from gateway.events.subscription import SUBSCRIPTION_HEADER, control_message, occurrence, safe_cursor
@@ -80,6 +83,9 @@ class RecordsOfDeliveries(msgspec.Struct, frozen=True):
 #: organization, client, connector, entity, ids, bytes → the records of at most `MAX_RECORD` bytes
 ReadRecords = Callable[[UUID, UUID, UUID, str, Sequence[str], int], Awaitable[RecordsOfDeliveries]]
 
+#: what a person may do now; None for a client that is no person
+RightsOf = Callable[[UUID], Awaitable[PersonRights | None]]
+
 
 class Deliverer:
     """The deliveries of one worker."""
@@ -92,6 +98,7 @@ class Deliverer:
         sender: Sender,
         worker: str,
         read_records: ReadRecords,
+        rights_of: RightsOf,
         retry_seconds: int,
     ) -> None:
         self._store = store
@@ -100,6 +107,7 @@ class Deliverer:
         self._sender = sender
         self._worker = worker
         self._read_records = read_records
+        self._rights_of = rights_of
         self._retry_seconds = retry_seconds
         self._woken = asyncio.Event()
         #: limits the connections of turns, because jobs need the pool too
@@ -235,12 +243,21 @@ class Deliverer:
         elif result.disabled_because is not None:
             log.warning("disabled a webhook", extra={"webhook": str(webhook.id), "reason": result.disabled_because})
 
+    async def _filter_of(self, webhook: Webhook) -> EventFilter:
+        """The events that the webhook selects, of those that the person who created it may see now."""
+        rights = None if webhook.owner_id is None else await self._rights_of(webhook.owner_id)
+        if rights is None:
+            return webhook.filter
+        seen = rights.workspaces if Scope.READ in rights.scopes else frozenset[str]()
+        return msgspec.structs.replace(webhook.filter, workspaces=both(seen, webhook.filter.workspaces))
+
     async def _new_events(self, webhook: Webhook, room: int) -> tuple[Sequence[Event], int, bool]:
         """Events of the feed without a delivery yet, the position after them, and whether earlier ones are missing."""
         if room <= 0:
             return (), webhook.position, False
         try:
-            page = await self._feed.read(webhook.organization_id, webhook.filter, webhook.position, min(room, _WINDOW))
+            filter_ = await self._filter_of(webhook)
+            page = await self._feed.read(webhook.organization_id, filter_, webhook.position, min(room, _WINDOW))
         except CursorExpired as expired:
             # The webhook was disabled or full for longer than events are stored.
             log.warning("events were deleted before their delivery", extra={"webhook": str(webhook.id)})

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from yarl import URL
 
 from gateway.access.audit.log import Audit
-from gateway.access.identity.store import IdentityStore
+from gateway.access.identity.standing import Standing
 from gateway.events.access import EventAccess
-from gateway.events.deliverer import Deliverer, ReadRecords
+from gateway.events.deliverer import Deliverer, ReadRecords, RightsOf
 from gateway.events.feed import Feed
 from gateway.events.sender import TIMEOUT, Sender
 from gateway.events.service import WebhookService
@@ -44,8 +44,9 @@ async def open_events(
     notifications: NotificationListener,
     vault: Vault,
     audit: Audit,
-    identity: IdentityStore,
+    standing: Standing,
     read_records: ReadRecords,
+    rights_of: RightsOf,
 ) -> AsyncIterator[EventServices]:
     """Open the feed, and the sender of deliveries.
 
@@ -59,7 +60,7 @@ async def open_events(
         subscriptions, origins = SubscriptionStore(database, vault), list(map(URL, settings.webhook_origins))
         yield EventServices(
             feed=feed,
-            access=EventAccess(feed, identity),
+            access=EventAccess(feed, standing),
             webhooks=WebhookService(audit, store, feed, sender, origins),
             subscriptions=SubscriptionService(
                 audit=audit,
@@ -76,6 +77,7 @@ async def open_events(
                 sender=sender,
                 worker=process,
                 read_records=read_records,
+                rights_of=rights_of,
                 retry_seconds=settings.webhook_retry_seconds,
             ),
         )

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from gateway.access.audit.activity import Cause
 from gateway.access.identity.model import Caller, Client
+from gateway.access.identity.standing import Standing
 from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import hashed
 from gateway.contract.jobs import JobStatus
@@ -36,10 +37,11 @@ class JobAccess:
     a wait Unauthorized if the caller's token was revoked meanwhile.
     """
 
-    def __init__(self, store: JobStore, waiters: JobWaiters, identity: IdentityStore) -> None:
+    def __init__(self, store: JobStore, waiters: JobWaiters, identity: IdentityStore, standing: Standing) -> None:
         self._store = store
         self._waiters = waiters
         self._identity = identity
+        self._standing = standing
 
     async def get(self, caller: Caller, job_id: UUID) -> JobSummary:
         """The job as it is now."""
@@ -59,8 +61,9 @@ class JobAccess:
         if not seconds:
             return await self.get(caller, job_id)
         await self.get(caller, job_id)  # NotFound before the wait, whose length would reveal that the job exists
-        job = await wait(caller.organization_id, job_id, seconds=seconds)
-        await self._identity.require_unrevoked(caller.client)
+        async with self._standing.held(caller.client):
+            job = await wait(caller.organization_id, job_id, seconds=seconds)
+        await self._standing.require(caller.client)
         return job
 
     async def latest(self, caller: Caller, filter_: JobFilter, limit: int) -> Sequence[JobSummary]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gateway.access.audit.log import Audit
+from gateway.access.identity.standing import Standing
 from gateway.access.identity.store import IdentityStore
 from gateway.foundation.db.notifications import NotificationListener
 from gateway.foundation.db.pool import Database
@@ -52,13 +53,14 @@ async def open_jobs(
     vault: Vault,
     audit: Audit,
     identity: IdentityStore,
+    standing: Standing,
 ) -> AsyncIterator[JobServices]:
     """Open the queue, and the runner without its heartbeats, which begin with `Runner.renewing_leases`."""
     sealing = JobSealing(vault, is_on=settings.seal_jobs)
     store = JobStore(database, settings.job_retention, sealing)
     waiters = JobWaiters(store)
     runner = Runner(Leases(database, settings.job_retention, sealing), process)
-    access = JobAccess(store, waiters, identity)
+    access = JobAccess(store, waiters, identity, standing)
     notifications.subscribe({"job": waiters.on_notify}, waiters.wake_all)
     # A cancellation that the runner missed reaches it with the next heartbeat.
     notifications.subscribe({"cancel": runner.on_notify}, None)

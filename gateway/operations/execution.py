@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from gateway.access.audit.log import Audit, Entry
-from gateway.access.identity.model import Caller, Scope
+from gateway.access.identity.model import Caller
 from gateway.access.policy.model import Verdict
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.kinds import Effect
@@ -33,7 +33,7 @@ from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
 from gateway.jobs.waiters import JobWaiters
 from gateway.operations.accounting import Accounted, describe, describe_created, recorded
 from gateway.operations.call import Accepted, Done, OperationCall
-from gateway.operations.permission import Permission, require_visible
+from gateway.operations.permission import SCOPE_OF, Permission, require_visible
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.operations.runs import OperationRuns
 from gateway.operations.spending import Spending
@@ -43,9 +43,6 @@ from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import SourceFile, with_file
-
-#: the scope that a caller needs for an operation of this effect
-_SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for effect in Effect}
 
 
 class PreparedExecution(msgspec.Struct, frozen=True, kw_only=True):
@@ -219,7 +216,7 @@ class Execution:
         """The requests that the call would send; nothing is sent."""
         resolved = await self._connectors.get_for(caller, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
-        caller.require(_SCOPE_OF[engine_call.effect])
+        caller.require(SCOPE_OF[engine_call.effect])
         decision = await self._permission.require_call(
             caller, resolved.record, engine_call, call.surface, may_wait=True
         )
@@ -234,7 +231,7 @@ class Execution:
         resolved = await self._connectors.get_for(caller, call.connector_id)
         engine_call = prepare(resolved.connector.kind.operation(call.entity, call.action), call.params)
         describe(entry, resolved, engine_call)
-        caller.require(_SCOPE_OF[engine_call.effect])
+        caller.require(SCOPE_OF[engine_call.effect])
         decision = await self._permission.require_call(
             caller, resolved.record, engine_call, call.surface, may_wait=may_wait
         )

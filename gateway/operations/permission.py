@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from gateway.access.audit.log import note_policies
-from gateway.access.identity.model import PersonSession
+from gateway.access.identity.model import Caller, PersonSession, Scope
 from gateway.access.policy.model import Decision, PolicyCall, Target, Verdict
 from gateway.access.policy.paths import covers, first_redacted, first_telling
 from gateway.access.policy.point import PolicyPoint, about
@@ -22,6 +22,8 @@ from gateway.upstream.prepared import PreparedCall
 
 #: the principal of work whose client is not known
 _NOBODY = UUID(int=0)
+#: the scope that an operation of this effect needs
+SCOPE_OF = {effect: Scope.READ if effect is Effect.READ else Scope.WRITE for effect in Effect}
 
 
 class Acting(Protocol):
@@ -103,6 +105,7 @@ class Permission:
         """
         operation = call.operation
         _require_in_session(acting, record, operation.entity_id, operation.action_id, call.effect)
+        await self._require_rights(acting, record, call.effect)
         decision = await self.point.require(
             acting.organization_id,
             PolicyCall(
@@ -143,6 +146,7 @@ class Permission:
         have a redacted member; a scalar field has none, because a value of another type counts as missing.
         """
         _require_in_session(acting, record, entity, SEARCH_ACTION, Effect.READ)
+        await self._require_rights(acting, record, Effect.READ)
         decision = await self.point.require(
             acting.organization_id,
             PolicyCall(
@@ -164,6 +168,18 @@ class Permission:
             if telling is not None:
                 raise _tells_of_redacted(f"the search uses {telling}", decision)
         return decision
+
+    async def _require_rights(self, acting: Acting, record: ConnectorRecord, effect: Effect) -> None:
+        """Raise InsufficientScope for work of a person who has lost the right since the work was accepted.
+
+        The rights of a caller are those of its token.
+        """
+        if isinstance(acting, Caller) or acting.client_id is None:
+            return
+        rights, scope = await self.point.rights_of(acting.client_id), SCOPE_OF[effect]
+        if rights is not None and not rights.allows(scope, record.workspace_name):
+            where = f"the workspace {record.workspace_name!r}"
+            raise InsufficientScope(f"the person for whom this runs no longer has the scope {scope} in {where}")
 
     async def require(
         self,

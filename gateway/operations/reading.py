@@ -11,7 +11,7 @@ import msgspec
 from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.policies import Surface
-from gateway.errors import DeniedByPolicy, NotFound
+from gateway.errors import DeniedByPolicy, InsufficientScope, NotFound
 from gateway.jobs import results
 from gateway.jobs.access import JobAccess, JobResult
 from gateway.jobs.model import JobSummary
@@ -98,13 +98,13 @@ class ResultReading:
         it may not search them.
         """
         acting = _Recipient(organization_id, client_id)
-        if not await self.permission.is_needed(acting):
+        if not await self.permission.is_needed(acting) and await self.permission.point.rights_of(client_id) is None:
             return ()
         try:
             record = (await self.connectors.get(organization_id, connector_id)).record
             decision = await self.permission.require_search(acting, record, entity, Surface.EVENTS, is_counted=True)
             return decision.redact
-        except (DeniedByPolicy, NotFound):
+        except (DeniedByPolicy, InsufficientScope, NotFound):
             return None
 
     async def _batch_redactions(

@@ -13,6 +13,7 @@ from uuid import UUID
 
 import asyncpg
 
+from gateway.access.identity.standing import Standing
 from gateway.access.identity.store import IdentityStore
 from gateway.access.services import (
     AccessServices,
@@ -93,6 +94,7 @@ class Services:
     keys: Keys
     logs: LogServices
     identity: IdentityStore
+    standing: Standing
     policy: PolicyServices
     connectors: ConnectorServices
     jobs: JobServices
@@ -191,6 +193,8 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
             )
         logs = await stack.enter_async_context(open_logs(database, settings.data_dir / "audit", key_list, catalog))
         identity = IdentityStore(database)
+        standing = Standing(identity)
+        notifications.subscribe({"client": standing.on_notify}, standing.wake_all)
         policy = policies_of(catalog, database, notifications, logs.audit)
         connectors = await stack.enter_async_context(
             open_connectors(
@@ -215,8 +219,9 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
                 notifications=notifications,
                 vault=vault,
                 audit=logs.audit,
-                identity=identity,
+                standing=standing,
                 read_records=read_records,
+                rights_of=policy.point.rights_of,
             )
         )
         jobs = await stack.enter_async_context(
@@ -229,6 +234,7 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
                 vault=vault,
                 audit=logs.audit,
                 identity=identity,
+                standing=standing,
             )
         )
         copy = copy_of(
@@ -266,6 +272,7 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
             keys=Keys(all=key_list, vault=vault),
             logs=logs,
             identity=identity,
+            standing=standing,
             policy=policy,
             connectors=connectors,
             jobs=jobs,

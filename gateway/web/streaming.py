@@ -16,6 +16,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.foundation.telemetry.metrics import DOWNLOAD_BYTES, DOWNLOADS
+from gateway.web.keys import CALLER, SERVICES
 
 log = logging.getLogger(__name__)
 
@@ -65,12 +66,15 @@ async def send(
 
 @asynccontextmanager
 async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
-    """Raise ConnectionResetError within the block if the caller disconnects or reads nothing for _TIMEOUT."""
+    """Raise ConnectionResetError within the block if the caller disconnects or reads nothing for _TIMEOUT, and
+    Unauthorized when the caller may do less than when the transfer began.
+    """
     task = asyncio.current_task()
     assert task is not None
     watch = _CallerWatch(request, task)
     try:
-        yield watch.flow
+        async with request.app[SERVICES].standing.held(request[CALLER].client, is_checked=True):
+            yield watch.flow
     except asyncio.CancelledError:
         if watch.is_caller_gone and task.uncancel() == 0:
             raise ConnectionResetError("the caller disconnected") from None

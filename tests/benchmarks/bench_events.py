@@ -194,6 +194,9 @@ async def _delivering(opened: Bench, receiver: Receiver) -> AsyncIterator[Webhoo
         async def no_records(*_: object) -> RecordsOfDeliveries:
             return RecordsOfDeliveries({}, ())
 
+        async def no_person(client_id: UUID) -> None:
+            pass
+
         deliverer = Deliverer(
             store=store,
             subscriptions=SubscriptionStore(opened.database, VAULT),
@@ -201,6 +204,7 @@ async def _delivering(opened: Bench, receiver: Receiver) -> AsyncIterator[Webhoo
             sender=Sender(transport),
             worker="bench",
             read_records=no_records,
+            rights_of=no_person,
             retry_seconds=86_400,
         )
         notifications = NotificationListener(opened.url)

@@ -17,21 +17,19 @@ from dataclasses import dataclass, field
 from uuid import UUID, uuid4
 
 import aiohttp
-import asyncpg
 
-from gateway.access.identity.tokens import hashed, new_secret
-from gateway.connectors.model import binding
+from gateway.access.identity.tokens import new_secret
 from gateway.foundation.mcp import VERSIONS
-from gateway.foundation.vault.vault import Vault, parse_keys
 from tests.agents.mcp.conftest import CAPABILITIES, VERSION, headers_of
 from tests.benchmarks.bench_execute import CONNECTIONS, Load, Stores, front_end, opened_stores
 from tests.benchmarks.pressure import LIST
 from tests.benchmarks.processes import Server, application, beside_the_server
 from tests.benchmarks.report import Figure, Report, measured_alone, paired
-from tests.faults.people import ADD_PEOPLE, KINDS, connector_of
+from tests.faults.people import KINDS, connector_of
 from tests.harness.caller import Api
 from tests.harness.clients import NewClient, new_client_in
-from tests.harness.processes import KEYS, free_port
+from tests.harness.people import add_people, copy_connector
+from tests.harness.processes import free_port
 
 #: people of the larger organization
 PEOPLE = 10_000
@@ -39,24 +37,6 @@ PEOPLE = 10_000
 AT_MOST = 1.1
 _LIFE = 14_400
 _TOOL = {"name": "read", "arguments": {"operation": "support-desk.tickets.list", "params": LIST["params"]}}
-_COPY = """
-    INSERT INTO connectors ({columns}) SELECT {columns} FROM (
-        SELECT (jsonb_populate_record(NULL::connectors, to_jsonb(template) || jsonb_build_object(
-            'id', given.id, 'owner_id', given.owner_id, 'account_id', gen_random_uuid()
-        ))).*
-        FROM connectors AS template, unnest($2::uuid[], $3::uuid[]) AS given (id, owner_id) WHERE template.id = $1
-    ) AS copied
-"""
-_COLUMNS = """
-    SELECT string_agg(quote_ident(column_name), ', ') FROM information_schema.columns
-    WHERE table_name = 'connectors' AND is_generated = 'NEVER'
-"""
-_SEAL = """
-    INSERT INTO connector_secrets (connector_id, organization_id, key_id, wrapped_key, sealed)
-    SELECT id, $1, key_id, wrapped_key, sealed
-    FROM unnest($2::uuid[], $3::text[], $4::bytea[], $5::bytea[]) AS given (id, key_id, wrapped_key, sealed)
-"""
-_TEMPLATE = "SELECT kind, environment::text AS environment FROM connectors WHERE id = $1"
 
 
 @dataclass
@@ -107,42 +87,21 @@ def _p50(load: Load) -> float:
 
 async def _populate(server: Server, stores: Stores, organization: Organization, people: int) -> None:
     """People with tokens and five connectors each, copies of one of each kind with credentials of their own."""
-    client, vault = organization.client, Vault(parse_keys(KEYS))
-    ids, tokens = [uuid4() for _ in range(people)], [new_secret() for _ in range(people)]
+    client, url = organization.client, stores.environment["GATEWAY_DATABASE_URL"]
+    tokens = {uuid4(): new_secret() for _ in range(people)}
     async with Api.of(server.url, client.id, client.secret) as api:
         await api.call("PUT", "/api/v1/groups/staff", json={"workspaces": None, "scopes": []})
-        templates = [
-            UUID(
-                (await api.post("/api/v1/integrations/connectors", connector_of(slot, f"acct-shared-{slot}"))).document(
-                    201
-                )["id"]
-            )
-            for slot in range(len(KINDS))
-        ]
-    database = await asyncpg.connect(stores.environment["GATEWAY_DATABASE_URL"])
-    try:
-        hashes = [hashed(token) for token in tokens]
-        await database.execute(ADD_PEOPLE, client.organization_id, ids, hashes, _LIFE)
-        copy = _COPY.format(columns=await database.fetchval(_COLUMNS))
-        for slot, template in enumerate(templates):
-            row = await database.fetchrow(_TEMPLATE, template)
-            own = [uuid4() for _ in ids]
-            await database.execute(copy, template, own, ids)
-            credentials = connector_of(slot, "acct-1-1")["credentials"]
-            environment = json.loads(row["environment"])
-            sealed = [
-                vault.seal(credentials, binding(client.organization_id, each, row["kind"], environment)) for each in own
-            ]
-            columns = zip(*((each.key_id, each.wrapped_key, each.sealed) for each in sealed), strict=True)
-            await database.execute(_SEAL, client.organization_id, own, *(list(column) for column in columns))
+        await add_people(url, client.organization_id, tokens, _LIFE)
+        for slot in range(len(KINDS)):
+            body = connector_of(slot, f"acct-shared-{slot}")
+            template = (await api.post("/api/v1/integrations/connectors", body)).document(201)["id"]
+            credentials = [connector_of(slot, "acct-1-1")["credentials"]] * people
+            own = await copy_connector(url, client.organization_id, UUID(template), list(tokens), credentials)
             if slot == 0:
                 organization.requests = [
                     (f"/api/v1/integrations/connectors/{each}/execute", {"Authorization": f"Bearer {token}"})
-                    for each, token in zip(own, tokens, strict=True)
+                    for each, token in zip(own, tokens.values(), strict=True)
                 ]
-        await database.execute("ANALYZE")
-    finally:
-        await database.close()
 
 
 def _at_random(organization: Organization, seconds: float) -> Iterator[tuple[str, dict[str, str]]]:

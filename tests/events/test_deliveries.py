@@ -96,6 +96,10 @@ def subscribed(webhooks, store, caller, receiver):
     return subscribe
 
 
+async def no_person(client_id: UUID) -> None:
+    """Programs create the webhooks of these tests."""
+
+
 @pytest.fixture
 def deliverer(database, store, feed, sender):
     def new(name: str = "here") -> Deliverer:
@@ -106,6 +110,7 @@ def deliverer(database, store, feed, sender):
             sender=sender,
             worker=name,
             read_records=partial(documents, database),
+            rights_of=no_person,
             retry_seconds=RETRY_SECONDS,
         )
 

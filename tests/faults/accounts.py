@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -66,17 +66,21 @@ class Accounts(Upstream):
         await self.gate.wait()
         if not isinstance(response, web.Response) or response.content_type != "application/json":
             return response
-        marked = self._marked(json.loads(response.body or b"null"), account)
+        # The sandbox has the records of all accounts.
+        text = bytes(response.body or b"null").decode()
+        named = set(ACCOUNT.findall(text)) - {account}
+        marked = self._marked(json.loads(text), account, named)
         headers = {name: value for name, value in response.headers.items() if name.startswith(("X-", "Retry"))}
         return web.json_response(marked, status=response.status, headers=headers)
 
-    def _marked(self, value: Any, account: str) -> Any:
-        """The JSON, in which each record names the account."""
+    def _marked(self, value: Any, account: str, others: Collection[str]) -> Any:
+        """The JSON, in which each record names the account, without the records that others have written."""
         if isinstance(value, list):
-            return [self._marked(each, account) for each in value if not _others(each, account)]
+            own = [each for each in value if not (others and _names(each, others))]
+            return [self._marked(each, account, others) for each in own]
         if not isinstance(value, dict):
             return value
-        marked = {name: self._marked(each, account) for name, each in value.items()}
+        marked = {name: self._marked(each, account, others) for name, each in value.items()}
         if "content_url" in marked:
             marked |= {"content_url": self.url + _FILE.format(account=account), "size": len(account)}
         if "subject" in marked:
@@ -84,9 +88,9 @@ class Accounts(Upstream):
         return {**marked, _OWNER: account} if any(name in marked for name in _IDS) else marked
 
 
-def _others(value: Any, account: str) -> bool:
-    """Whether a record was written by another account: the sandbox has the records of all."""
-    return isinstance(value, dict) and bool(set(ACCOUNT.findall(json.dumps(value))) - {account})
+def _names(value: Any, accounts: Collection[str]) -> bool:
+    """Whether a record names one of the accounts."""
+    return isinstance(value, dict) and not set(ACCOUNT.findall(json.dumps(value))).isdisjoint(accounts)
 
 
 def account_of(request: web.Request) -> str:

@@ -28,6 +28,7 @@ from tests.faults.accounts import ACCOUNT, Accounts
 from tests.faults.arena import Arena, arena, ticket
 from tests.faults.long_work import LongWorkReport, run_alone
 from tests.faults.strikes import KILL_FRONT_END, KILL_WORKER, Strikes
+from tests.harness.people import add_people, copy_connector
 from tests.harness.waiting import eventually
 
 log = logging.getLogger(__name__)
@@ -36,8 +37,8 @@ PEOPLE, CALLS, FAULTS = 60, 2500, 20
 _CONCURRENT = 16
 #: seconds after which a request is repeated, in which each call ends, and for which tokens are valid
 _REQUEST, _PATIENCE, _LIFE = 20.0, 240.0, 14_400
-#: one of so many people has a webhook
-_SUBSCRIBER = 5
+#: people with a webhook, and people with a copy, at most
+_SUBSCRIBERS, _COPIES = 200, 2000
 CONNECTORS = "/api/v1/integrations/connectors"
 #: the kinds of the connectors: the names of the credentials that have the account, others, and a list
 KINDS: tuple[tuple[str, str, dict[str, str], tuple[str, str]], ...] = (
@@ -56,19 +57,7 @@ _IN_SESSION = {"call", "write", "agent", "job", "search", "download"}
 #: codes of errors after which a call is repeated
 _AGAIN = {"idempotency_in_flight", "rate_limited", "unavailable", "overloaded", "upstream_unavailable"}
 _ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-ADD_PEOPLE = """
-    WITH given AS (SELECT * FROM unnest($2::uuid[], $3::bytea[]) AS given (id, token)), new AS (
-        INSERT INTO clients (id, name, secret_hashes, scopes) SELECT id, 'person', '{}', '{read,write}' FROM given
-    ), acting AS (
-        INSERT INTO client_organizations (client_id, organization_id) SELECT id, $1 FROM given
-    ), people AS (
-        INSERT INTO people (client_id) SELECT id FROM given
-    ), members AS (
-        INSERT INTO group_members (organization_id, group_name, client_id) SELECT $1, 'staff', id FROM given
-    )
-    INSERT INTO tokens (hash, client_id, expires_at)
-    SELECT token, id, now() + make_interval(secs => $4) FROM given
-"""
+_ADD_TOKEN = "INSERT INTO tokens (hash, client_id, expires_at) VALUES ($1, $2, now() + make_interval(secs => $3))"
 _COME = "UPDATE schedules SET next_run_at = now() WHERE next_run_at > now() AND last_run_at IS NULL"
 _DUE = "SELECT count(*) FROM schedules WHERE last_run_at IS NULL"
 _OPEN = "SELECT count(*) FROM jobs WHERE finished_at IS NULL"
@@ -93,6 +82,10 @@ class Person:
     session: str = ""
     connectors: list[str] = field(default_factory=list)
     jobs: list[str] = field(default_factory=list)
+    has_copy: bool = False
+    has_webhook: bool = False
+    #: held while the session, the copy or the webhook is made
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def account(self, slot: int) -> str:
         """The account of the connector of that kind."""
@@ -127,6 +120,10 @@ class PeopleStorm:
     seed: int
     report: LongWorkReport = field(init=False)
     http: aiohttp.ClientSession = field(init=False)
+    #: a token of the program that opens sessions
+    program: str = ""
+    #: calls that have ended
+    done: int = 0
     #: the id of a connector or a job → the person
     owner_of: dict[str, Person] = field(default_factory=dict)
     #: names that schedules write
@@ -143,22 +140,22 @@ class PeopleStorm:
             "another's reached",
         ):
             self.report.counts[name] = 0
-        self.room = asyncio.Semaphore(_CONCURRENT)
 
     async def run(self) -> LongWorkReport:
         """Set everybody up, storm, and judge what everybody got."""
-        connector = aiohttp.TCPConnector(limit=0, force_close=True)
+        connector = aiohttp.TCPConnector(limit=0)
         async with aiohttp.ClientSession(connector=connector) as self.http:
             began = time.monotonic()
             await self._set_up()
             started = time.monotonic()
             self.report.counts["seconds of set-up"] = round(started - began)
             strikes = Strikes(self.gateway, self.seed, (KILL_WORKER, KILL_FRONT_END))
-            chosen = random.Random(self.seed).choices(list(_WAYS), list(_WAYS.values()), k=self.calls)
+            ways = random.Random(self.seed).choices(list(_WAYS), list(_WAYS.values()), k=self.calls)
+            calls = iter(enumerate(ways))
             async with asyncio.TaskGroup() as storming:
-                storming.create_task(strikes.some(self.faults))
-                for number, way in enumerate(chosen):
-                    storming.create_task(self._call(number, way))
+                storming.create_task(strikes.spread(self.faults, lambda: self.done, self.calls))
+                for _ in range(_CONCURRENT):
+                    storming.create_task(self._calling(calls))
             await eventually(self._are_due, within=_PATIENCE)
             await eventually(self._are_ended, within=_PATIENCE)
             await self.gateway.swept()
@@ -175,59 +172,74 @@ class PeopleStorm:
     # Setting up
 
     async def _set_up(self) -> None:
-        """People with tokens and sessions, their connectors, a shared one of each kind, and copies."""
-        gateway = self.gateway
+        """People with tokens and own connectors, and a shared connector of each kind. A person's session, copy and
+        webhook are made when the person first needs them.
+        """
+        gateway, url = self.gateway, self.gateway.stores.postgres.url
+        organization_id, ids = gateway.api_client.organization_id, [each.id for each in self.people]
         async with gateway.api() as administrator:
             await administrator.call("PUT", "/api/v1/groups/staff", json={"workspaces": None, "scopes": []})
             delegate = {"delegate_for": ["staff"]}
             await administrator.call("PATCH", f"/api/v1/clients/{gateway.api_client.id}", json=delegate)
+            await add_people(url, organization_id, {each.id: each.token for each in self.people}, _LIFE)
             for slot in range(len(KINDS)):
-                body = connector_of(slot, shared(slot))
-                (await administrator.post(CONNECTORS, body)).document(201)
-            ids, tokens = [each.id for each in self.people], [hashed(each.token) for each in self.people]
-            await gateway.stores.rows(ADD_PEOPLE, gateway.api_client.organization_id, ids, tokens, _LIFE)
-            program = administrator.headers["Authorization"].removeprefix("Bearer ")
-            await self._for_each(lambda person: self._equip(person, program))
-        await eventually(self._are_ended, within=_PATIENCE)
+                template = (await administrator.post(CONNECTORS, connector_of(slot, shared(slot)))).document(201)["id"]
+                credentials = [connector_of(slot, each.account(slot))["credentials"] for each in self.people]
+                own = await copy_connector(url, organization_id, UUID(template), ids, credentials)
+                for person, connector_id in zip(self.people, map(str, own), strict=True):
+                    person.connectors.append(connector_id)
+                    self.owner_of[connector_id] = person
+        # The token of the program is valid for as long as those of the people.
+        self.program = new_secret()
+        await gateway.stores.rows(_ADD_TOKEN, hashed(self.program), UUID(gateway.api_client.id), _LIFE)
 
-    async def _for_each(self, act: Any) -> None:
-        async def within(person: Person) -> None:
-            async with self.room:
-                await act(person)
+    async def _in_session(self, person: Person) -> str:
+        """The token of a session of the program for the person."""
+        async with person.lock:
+            if not person.session:
+                opening = {"person": {"id": str(person.id)}, "expires_in": _LIFE}
+                opened = await self._insist(self.program, "POST", "/api/v1/sessions", opening)
+                person.session = opened.document["token"]
+        return person.session
 
-        await asyncio.gather(*(within(person) for person in self.people))
+    async def _copy(self, person: Person) -> None:
+        """Copy the person's tickets, unless they are copied."""
+        async with person.lock:
+            if not person.has_copy:
+                path = f"{CONNECTORS}/{person.connectors[0]}/context-store/sync"
+                begun = await self._insist(person.token, "POST", path, {"entities": ["tickets"]})
+                job_id = begun.document["job"]["id"]
+                while not (await self._insist(person.token, "GET", f"/api/v1/jobs/{job_id}?wait=10")).document["done"]:
+                    pass
+                person.has_copy = True
 
-    async def _equip(self, person: Person, program: str) -> None:
-        for slot in range(len(KINDS)):
-            body = {**connector_of(slot, person.account(slot)), "owner": "me"}
-            made = (await self._insist(person.token, "POST", CONNECTORS, body)).document
-            person.connectors.append(made["id"])
-            self.owner_of[made["id"]] = person
-        opening = {"person": {"id": str(person.id)}, "expires_in": _LIFE}
-        person.session = (await self._insist(program, "POST", "/api/v1/sessions", opening)).document["token"]
-        copy = f"{CONNECTORS}/{person.connectors[0]}/context-store/sync"
-        await self._insist(person.token, "POST", copy, {"entities": ["tickets"]})
-        if person.number % _SUBSCRIBER == 0:
-            path = f"/{person.number}"
+    async def _subscribe(self, person: Person) -> None:
+        """Subscribe the person to the own events, unless that is done or enough others are."""
+        async with person.lock:
+            if person.has_webhook or len(self.receiver.secrets) >= _SUBSCRIBERS:
+                return
+            person.has_webhook, path = True, f"/{person.number}"
             subscription = {"url": self.receiver.url + path, "types": ["record.*", "job.*", "connector.*"]}
-            made = (await self._insist(person.token, "POST", "/api/v1/webhooks", subscription)).document
-            self.receiver.secrets[path] = made["secret"]
+            made = await self._insist(person.token, "POST", "/api/v1/webhooks", subscription)
+            self.receiver.secrets[path] = made.document["secret"]
 
     # Calling
 
-    async def _call(self, number: int, way: str) -> None:
-        chance = random.Random(f"{self.seed} {number}")
-        async with self.room:
-            await asyncio.sleep(chance.uniform(0, 2.0 * self.faults * _CONCURRENT / self.calls))
-            person, slot = chance.choice(self.people), chance.randrange(len(KINDS))
-            token = person.session if way in _IN_SESSION and chance.random() < 1 / 3 else person.token
+    async def _calling(self, calls: Iterator[tuple[int, str]]) -> None:
+        for number, way in calls:
+            chance = random.Random(f"{self.seed} {number}")
+            people = self.people[:_COPIES] if way == "search" else self.people
+            person, slot = chance.choice(people), chance.randrange(len(KINDS))
+            is_in_session = way in _IN_SESSION and chance.random() < 1 / 3
             try:
                 async with asyncio.timeout(_PATIENCE):
+                    token = await self._in_session(person) if is_in_session else person.token
                     status = await self._by(way, person, slot, token, f"{number}", chance)
             except TimeoutError:
                 status = "not ended"
             self.report.add_end(way, status)
             self.report.lost += status != "succeeded" and status != "unknown"
+            self.done += 1
 
     async def _by(self, way: str, person: Person, slot: int, token: str, name: str, chance: random.Random) -> str:
         kind, _, _, (entity, action) = KINDS[slot]
@@ -253,6 +265,7 @@ class PeopleStorm:
                 reply = await self._insist(token, "POST", execute, listing, headers)
                 return await self._ended(reply, person, slot, token)
             case "search":
+                await self._copy(person)
                 body = {"entity": "tickets", "action": "context_store_search", "params": {"query": {}, "limit": 20}}
                 path = f"{CONNECTORS}/{person.connectors[0]}/execute"
                 return self._told(await self._insist(token, "POST", path, body), person, 0)
@@ -260,6 +273,7 @@ class PeopleStorm:
                 path = f"{CONNECTORS}/{person.connectors[0]}/download/attachments?attachment_id=10001"
                 return self._told(await self._insist(token, "GET", path), person, 0)
             case "events":
+                await self._subscribe(person)
                 return self._told(await self._insist(token, "GET", "/api/v1/events?limit=200"), person, None)
             case "schedule":
                 return await self._schedule(person, token, name)
@@ -302,7 +316,8 @@ class PeopleStorm:
     async def _trespass(self, person: Person, chance: random.Random) -> str:
         """A call of another person's connector or job, which does not exist for the person."""
         other = chance.choice([each for each in self.people if each is not person])
-        slot, token = chance.randrange(len(KINDS)), chance.choice((person.token, person.session))
+        slot = chance.randrange(len(KINDS))
+        token = await self._in_session(person) if chance.random() < 1 / 2 else person.token
         entity, action = KINDS[slot][3]
         path = f"{CONNECTORS}/{other.connectors[slot]}"
         requests = [

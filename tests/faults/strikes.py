@@ -162,6 +162,14 @@ class Strikes:
             await self._one()
         await asyncio.gather(*self._lasting)
 
+    async def spread(self, number: int, done: Callable[[], int], total: int) -> None:
+        """Strike `number` times, whenever a further part of the total is done; returns when all are over."""
+        for strike in range(1, number + 1):
+            part = strike * total // (number + 1)
+            await eventually(lambda part=part: done() >= part, within=PATIENCE)
+            await self._one()
+        await asyncio.gather(*self._lasting)
+
     async def _one(self) -> None:
         fault, target = self._chosen()
         assert target.pid is not None

@@ -3,13 +3,13 @@
 import json
 from typing import Any
 
-from gateway.access.identity.tokens import hashed
 from gateway.agents.mcp.messages import TASKS
 from tests.agents.mcp.conftest import Raw
 from tests.faults.accounts import Accounts
 from tests.faults.arena import Arena, arena, ticket
-from tests.faults.people import ADD_PEOPLE, CONNECTORS, Person, connector_of, shared
+from tests.faults.people import CONNECTORS, Person, connector_of, shared
 from tests.harness.caller import Api
+from tests.harness.people import add_people
 from tests.harness.waiting import eventually
 
 #: the operations of each batch, and of the first batch those that are sent before the second one begins
@@ -26,8 +26,8 @@ async def people_of(gateway: Arena, program: Api) -> tuple[list[Person], str]:
     await program.call("PATCH", f"/api/v1/clients/{gateway.api_client.id}", json={"delegate_for": ["staff"]})
     (await program.post(CONNECTORS, connector_of(0, shared(0)))).document(201)
     people = [Person(0), Person(1)]
-    tokens = [hashed(each.token) for each in people]
-    await gateway.stores.rows(ADD_PEOPLE, gateway.api_client.organization_id, [each.id for each in people], tokens, 600)
+    tokens = {each.id: each.token for each in people}
+    await add_people(gateway.stores.postgres.url, gateway.api_client.organization_id, tokens, 600)
     for person in people:
         body = {**connector_of(0, person.account(0)), "owner": "me"}
         person.connectors.append((await as_of(program, person.token).post(CONNECTORS, body)).document(201)["id"])

@@ -18,6 +18,7 @@ from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.responses import OperationResult
 from tests.harness.caller import Answer, Api
 from tests.harness.in_process import FrontEnd
+from tests.web.belongings import STAFF, Belongings, belongings_of
 from tests.web.test_routes import noted
 
 BYTES = b"0123456789"
@@ -57,6 +58,7 @@ async def file_of(front: FrontEnd, caller: Caller, action: str = "download") -> 
         client_id=caller.client_id,
         entity="attachments",
         action=action,
+        session=caller.session,
     )
     await services.operations.execution.keep(new, answer)
     return Stored(front, caller, await services.jobs.access.done(caller, job_id, 10))
@@ -94,7 +96,7 @@ async def test_the_link_is_for_one_file_of_one_organization(front: FrontEnd, sto
     assert (await opened(stored, stranger.link)).status == 403
 
 
-@pytest.mark.parametrize("place", range(0, 72, 9))
+@pytest.mark.parametrize("place", range(0, 88, 11))
 async def test_a_link_that_was_altered_opens_nothing(stored: Stored, place: int) -> None:
     path, _, text = stored.link.partition("?signature=")
     signed = bytearray(base64.urlsafe_b64decode(text))
@@ -133,6 +135,45 @@ async def test_a_link_ends_when_its_client_is_disabled(front: FrontEnd, stored: 
     await front.services.identity.disable_client(stored.caller.client_id)
 
     assert (await opened(stored, stored.link)).status == 403
+
+
+async def in_session_and_grant(front: FrontEnd) -> tuple[dict[str, Stored], Belongings]:
+    """Files that were stored in the session of a client for a person, and in the person's grant to an agent's host."""
+    organization_id = await front.organization()
+    async with front.api(organization_id) as administrator:
+        await administrator.call("PUT", f"/api/v1/groups/{STAFF}", json={"workspaces": None, "scopes": []})
+        rights = {"scopes": ["read", "write"], "workspaces": None, "groups": [STAFF]}
+        person = (await administrator.post("/api/v1/people", rights)).document(201)
+        ada = await belongings_of(front, organization_id, administrator, person)
+    tokens = {"session": ada.session["token"], "grant": ada.grant.access_token}
+    clients = {name: await front.access.tokens.verify(token) for name, token in tokens.items()}
+    return {name: await file_of(front, client.caller(None)) for name, client in clients.items()}, ada
+
+
+async def test_a_link_ends_with_the_session_or_the_grant_in_which_it_was_made(front: FrontEnd) -> None:
+    links, ada = await in_session_and_grant(front)
+    (grant,) = await front.access.authorization.own_grants(links["grant"].caller, 10)
+
+    before = {name: (await opened(each, each.link)).status for name, each in links.items()}
+    await front.services.operations.delegation.end(links["grant"].caller, UUID(ada.session["id"]))
+    ended = {name: (await opened(each, each.link)).status for name, each in links.items()}
+    await front.access.authorization.revoke_own(links["grant"].caller, UUID(grant.id))
+
+    assert before == {"session": 200, "grant": 200}
+    assert ended == {"session": 403, "grant": 200}
+    assert (await opened(links["grant"], links["grant"].link)).status == 403
+
+
+async def test_a_link_does_not_come_back_with_a_person_who_is_active_again(front: FrontEnd) -> None:
+    links, ada = await in_session_and_grant(front)
+    organization_id, person_id = links["grant"].caller.organization_id, ada.person["id"]
+
+    async with front.api(organization_id) as administrator:
+        for status in ("suspended", "active"):
+            change = await administrator.call("PATCH", f"/api/v1/people/{person_id}", json={"status": status})
+            assert change.document()["status"] == status
+
+    assert [(await opened(each, each.link)).status for each in links.values()] == [403, 403]
 
 
 async def test_a_link_ends_with_the_result(front: FrontEnd, stored: Stored) -> None:

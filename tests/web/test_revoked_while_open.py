@@ -1,4 +1,6 @@
-"""Streams and waits that are open while their token is revoked: they end, and show nothing that happened since."""
+"""Streams, waits and transfers that are open while their token is revoked or their client loses a right: they end
+within a second, and show nothing that happened since.
+"""
 
 import asyncio
 import json
@@ -6,12 +8,19 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from uuid import UUID
 
+import aiohttp
 import pytest
 
+from gateway.access.identity.tokens import hashed
 from tests.agents.mcp.conftest import CAPABILITIES, VERSION, headers_of
 from tests.harness.caller import Api
 from tests.harness.in_process import FrontEnd
+from tests.harness.sandbox import faults, received_requests
 from tests.harness.waiting import PATIENCE, eventually
+from tests.web.belongings import token_of
+from tests.web.test_routes import noted
+
+ACME = {"subdomain": "acme"}
 
 
 @dataclass(frozen=True)
@@ -101,3 +110,101 @@ async def test_a_wait_for_a_job_is_refused(front: FrontEnd, setting: Setting, en
     async with asyncio.timeout(PATIENCE):
         refused = await waiting
     assert (refused.status, refused.json()["code"]) == (401, "unauthorized")
+
+
+async def _disable(front: FrontEnd, setting: Setting) -> None:
+    await front.services.identity.disable_client(setting.revoked_id)
+
+
+async def _end_token(front: FrontEnd, setting: Setting) -> None:
+    token = hashed(setting.revoked.headers["Authorization"].removeprefix("Bearer "))
+    await front.services.identity.revoke_token(token, setting.revoked_id)
+
+
+ENDS = [_disable, _end_token]
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize(
+    "path", ["/api/v1/events/stream", "/api/v1/jobs/{job}/events", "/api/v1/events?after={last}&wait=60"]
+)
+async def test_what_waits_ends_without_another_event(front: FrontEnd, setting: Setting, path: str, end):
+    connector = await setting.other.connector()
+    job = await connector.submit("tickets", "list", {})
+    last = (await setting.other.get("/api/v1/events?limit=1000")).document()["next_cursor"]
+    where = path.format(job=job["id"], last=last)
+
+    async def read() -> bytes:
+        async with setting.revoked.session.get(where, headers=setting.revoked.headers) as response:
+            return await response.read()
+
+    reading = asyncio.create_task(read())
+    await eventually(lambda: front.services.standing.held_requests == 1)
+    await end(front, setting)
+
+    async with asyncio.timeout(1):
+        await reading
+
+
+@pytest.mark.parametrize("end", ENDS)
+async def test_a_download_is_aborted(front: FrontEnd, setting: Setting, end):
+    connector = await setting.other.connector()
+
+    async with faults(front.sandbox_url, path_prefix="/attachments/") as fault:
+        await fault(stall_after_bytes=100)
+        path = f"{connector.path}/download/attachments?attachment_id=1"
+        async with setting.revoked.session.get(path, headers=setting.revoked.headers) as response:
+            await response.content.readexactly(100)
+            await end(front, setting)
+            with pytest.raises(aiohttp.ClientError):
+                async with asyncio.timeout(1):
+                    await response.content.read()
+
+    assert (await noted(setting.other, "attachments.download"))["outcome"] == "unauthorized"
+
+
+async def test_an_upload_ends_before_the_application_has_the_file(front: FrontEnd, setting: Setting):
+    desk = await setting.other.connector("jira", {"username": "ada@example.com", "password": "t"}, environment=ACME)
+    begun = asyncio.Event()
+
+    async def file() -> AsyncIterator[bytes]:
+        for number in range(10_000):
+            yield b"x" * 1000
+            await asyncio.sleep(0.01)  # a caller with a slow connection
+            if number == 10:
+                begun.set()
+
+    path, query = f"{desk.path}/upload/issue_attachments", {"issueIdOrKey": "ACME-7", "filename": "x"}
+    headers = {"Content-Length": str(10_000_000), "Content-Type": "text/plain"}
+    uploading = asyncio.create_task(setting.revoked.call("POST", path, params=query, data=file(), headers=headers))
+    await begun.wait()
+    await _end_token(front, setting)
+    async with asyncio.timeout(PATIENCE):
+        refused = await uploading
+
+    assert (refused.status, refused.json()["code"]) == (401, "unauthorized")
+    assert not [each for each in await received_requests(front.sandbox_url) if each["path"].endswith("/attachments")]
+
+
+async def test_a_stream_of_events_ends_when_its_client_may_see_less(front: FrontEnd):
+    organization_id = await front.organization()
+    async with front.api(organization_id) as administrator:
+        rights = {"scopes": ["read"], "workspaces": None}
+        await administrator.call("PUT", "/api/v1/groups/support", json=rights)
+        person = (await administrator.post("/api/v1/people", {"name": "Ada", "groups": ["support"]})).document(201)
+        headers = {"Authorization": f"Bearer {await token_of(front, person)}"}
+        async with (
+            asyncio.timeout(PATIENCE),
+            administrator.session.get("/api/v1/events/stream", headers=headers) as stream,
+        ):
+            await administrator.connector(name="First")
+            await stream.content.readuntil(b"event: connector.created\n")
+            await administrator.call("PUT", "/api/v1/groups/support", json={**rights, "scopes": ["read", "write"]})
+            await administrator.connector(name="Second")
+            await stream.content.readuntil(b'"Second"')
+            await stream.content.readuntil(b"\n\n")
+            await administrator.call("PUT", "/api/v1/groups/support", json={**rights, "workspaces": ["acme"]})
+            await administrator.connector(name="Third")
+            rest = await stream.content.read()
+
+    assert b"connector.created" not in rest

@@ -298,6 +298,7 @@ WIDER = [
     ({"workspace_name": "other"}, ["workspace_name"]),
     ({"connectors": ["{other}"]}, ["connectors"]),
     ({"budget": {"per": "day", "calls": 11}}, ["budget.calls"]),
+    ({"budget": {"per": "hour", "calls": 11}}, ["budget.calls"]),
     ({"person": {"id": "0b8f6a52-3c1e-4f4b-9d0e-6f2f7a1c5d11"}}, ["person"]),
     ({"person": {"subject": "user-8"}}, ["person"]),
     ({"tools": {"allow": ["*"]}, "effects": ["write"], "expires_in": 700}, ["tools.allow", "effects", "expires_in"]),
@@ -572,6 +573,13 @@ async def test_a_budget_of_a_session_covers_those_that_are_opened_in_it(bench: B
     assert (await run(bench.of(other), bench.shared, LIST)).status == 200
     assert (await bench.admin.get("/api/v1/budgets")).document()["data"] == []
     assert (await bench.admin.get(f"/api/v1/budgets/session%20{outer['id']}")).status == 404
+
+
+async def test_a_budget_of_a_longer_period_asks_for_no_more(bench: Bench):
+    outer = await bench.opened(budget={"per": "day", "calls": 1})
+    inner = await bench.opened(bench.of(outer), person=None, budget={"per": "month", "calls": 20})
+
+    assert [(await run(bench.of(inner), bench.shared, LIST)).status for _ in range(2)] == [200, 429]
 
 
 @pytest.mark.parametrize("owner", ["client_id", "person_id"])

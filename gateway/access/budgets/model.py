@@ -128,8 +128,12 @@ def budgets_of(session: PersonSession | None) -> tuple[SpendingLimit, ...]:
 
 
 def exceeding(inner: BudgetLimits, outer: BudgetLimits) -> str | None:
-    """The member in which a budget asks for more than one that covers it too; None if there is none."""
-    if inner.per is not outer.per:
+    """The member in which a budget asks for more than one that covers it too; None if there is none.
+
+    An hour is a part of a day, and a day of a month; what a longer period may have says nothing about a shorter one.
+    """
+    periods = list(BudgetPeriod)
+    if periods.index(inner.per) > periods.index(outer.per):
         return None
     for name in ("calls", "writes", "records"):
         most, asked = getattr(outer, name), getattr(inner, name)

@@ -122,8 +122,15 @@ class Client:
     delegate_for: tuple[str, ...] = ()
     #: the session in which another client acts for this person; None for a client that acts for itself
     session: PersonSession | None = None
+    #: the grant to an agent's host from which its token came
+    grant_id: UUID | None = None
     #: the hash of the token by which it was verified; None without one, as in the console
     token_hash: bytes | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def origin_id(self) -> UUID | None:
+        """The session or the grant from which its token came, and with which what the client begins ends."""
+        return self.grant_id if self.session is None else self.session.id
 
     def caller(self, organization: str | None) -> "Caller":
         """The client acting for the organization that the `X-Organization-Id` header names, or its only one.

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,7 +11,7 @@ import asyncpg
 import msgspec
 
 from gateway.access.identity.model import Caller, Client, Organization, PersonSession, Scope
-from gateway.errors import Conflict, NotFound, Unauthorized
+from gateway.errors import Conflict, NotFound
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import OWNED_CONNECTORS
@@ -177,21 +178,9 @@ _MAY_ACT_FOR = """
             WHERE organization_id = {0} AND client_id = {2} AND group_name = ANY (delegate_for)))
 """
 _MAY_ACT = f"SELECT {_MAY_ACT_FOR.format('$1', '$2', '$3')}"
-# Tokens with what they prove: the client, the limits of a grant or a session, and the client that acts in a session.
+# What tokens prove: the client, the limits of a grant or a session, and the client that acts in a session.
 # Each subquery reads the rows of one client, with any statistics of the tables.
-_TOKENS = f"""
-    WITH found AS MATERIALIZED (
-        SELECT tokens.hash, tokens.client_id AS proven_id, person_sessions.client_id AS acting_id,
-               extract(epoch FROM tokens.expires_at - now())::float8 AS seconds_left,
-               coalesce(agent_grants.organization_id, person_sessions.organization_id) AS organization_id,
-               coalesce(agent_grants.scopes, person_sessions.scopes, tokens.scopes) AS token_scopes,
-               coalesce(agent_grants.workspaces, person_sessions.workspaces) AS token_workspaces,
-               coalesce(agent_grants.resource, tokens.resource) AS resource,
-               person_sessions.limits::text AS session, person_sessions.issuer_id
-        FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
-        LEFT JOIN person_sessions ON person_sessions.id = tokens.session_id
-        WHERE tokens.hash = ANY ($1::bytea[]) AND tokens.expires_at > now()
-    )
+_PROVEN = f"""
     SELECT found.*, proven.*, acting.scopes AS acting_scopes, acting.workspaces AS acting_workspaces,
            acting.organization_ids AS acting_organization_ids,
            found.issuer_id IS NOT NULL OR {_MAY_ACT_FOR.format("found.organization_id", "acting.id", "proven.id")}
@@ -201,8 +190,33 @@ _TOKENS = f"""
     LEFT JOIN LATERAL ({_CLIENTS} WHERE clients.id = acting_id GROUP BY clients.id) AS acting
         ON acting.disabled_at IS NULL
 """
-
-_HAS_TOKEN = "SELECT EXISTS (SELECT FROM tokens WHERE hash = $1)"
+_LASTING_TOKENS = """
+    SELECT tokens.hash, tokens.client_id AS proven_id, person_sessions.client_id AS acting_id, tokens.grant_id,
+           extract(epoch FROM tokens.expires_at - now())::float8 AS seconds_left,
+           coalesce(agent_grants.organization_id, person_sessions.organization_id) AS organization_id,
+           coalesce(agent_grants.scopes, person_sessions.scopes, tokens.scopes) AS token_scopes,
+           coalesce(agent_grants.workspaces, person_sessions.workspaces) AS token_workspaces,
+           coalesce(agent_grants.resource, tokens.resource) AS resource,
+           person_sessions.limits::text AS session, person_sessions.issuer_id
+    FROM tokens LEFT JOIN agent_grants ON agent_grants.id = tokens.grant_id
+    LEFT JOIN person_sessions ON person_sessions.id = tokens.session_id
+    WHERE tokens.hash = ANY ($1::bytea[])
+"""
+_LASTING = f"WITH found AS MATERIALIZED ({_LASTING_TOKENS}) {_PROVEN}"
+_TOKENS = f"WITH found AS MATERIALIZED ({_LASTING_TOKENS} AND tokens.expires_at > now()) {_PROVEN}"
+# The session or the grant itself, of which a token may have expired.
+_ORIGIN = f"""
+    WITH found AS MATERIALIZED (
+        SELECT NULL::bytea AS hash, person_id AS proven_id, client_id AS acting_id, NULL::uuid AS grant_id,
+               0::float8 AS seconds_left, organization_id, scopes AS token_scopes, workspaces AS token_workspaces,
+               NULL::text AS resource, limits::text AS session, issuer_id
+        FROM person_sessions WHERE id = $1 AND expires_at > now()
+        UNION ALL
+        SELECT NULL, client_id, NULL, id, 0, organization_id, scopes, workspaces, resource, NULL, NULL
+        FROM agent_grants WHERE id = $1
+    )
+    {_PROVEN}
+"""
 
 _WORKSPACE_ID = "SELECT id FROM workspaces WHERE organization_id = $1 AND name = $2"
 # A workspace is created when it is first used; another caller may create or delete it meanwhile.
@@ -283,7 +297,8 @@ class IdentityStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._tokens: Batcher[bytes, StoredToken | None] = Batcher(self._read_tokens, max_batch=_BATCH)
+        self._tokens: Batcher[bytes, StoredToken | None] = Batcher(partial(self._read, _TOKENS), max_batch=_BATCH)
+        self._lasting: Batcher[bytes, StoredToken | None] = Batcher(partial(self._read, _LASTING), max_batch=_BATCH)
 
     async def create_organization(self, name: str) -> Organization:
         async with self._database.system() as connection:
@@ -488,21 +503,26 @@ class IdentityStore:
         """
         return await self._tokens(token_hash)
 
-    async def _read_tokens(self, hashes: Sequence[bytes]) -> Sequence[StoredToken | None]:
+    async def lasting(self, token_hash: bytes) -> Client | None:
+        """The client of a token that was valid, with its permissions now; None if the token was revoked, as `token`.
+
+        A token that has expired is accepted until its row is deleted.
+        """
+        token = await self._lasting(token_hash)
+        return None if token is None else token.client
+
+    async def of_origin(self, origin_id: UUID) -> Client | None:
+        """The client of an open session or of a grant, with its permissions; None if it has ended."""
         async with self._database.system() as connection:
-            rows = await connection.fetch(_TOKENS, hashes)
+            row = await connection.fetchrow(_ORIGIN, origin_id)
+        token = None if row is None else _token(row)
+        return None if token is None else token.client
+
+    async def _read(self, statement: str, hashes: Sequence[bytes]) -> Sequence[StoredToken | None]:
+        async with self._database.system() as connection:
+            rows = await connection.fetch(statement, hashes)
         by_hash = {row["hash"]: _token(row) for row in rows}
         return [by_hash.get(each) for each in hashes]
-
-    async def require_unrevoked(self, client: Client) -> None:
-        """Raise Unauthorized if the token of a request that has lasted was revoked meanwhile.
-
-        A token that expires meanwhile is accepted until its row is deleted.
-        """
-        if client.token_hash is not None:
-            async with self._database.system() as connection:
-                if not await connection.fetchval(_HAS_TOKEN, client.token_hash):
-                    raise Unauthorized("the token was revoked; get a new one")
 
     async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
         """The id of the workspace of that name, which is created if it does not exist."""
@@ -580,6 +600,7 @@ def _token(row: Any) -> StoredToken | None:
         workspaces=both(own.workspaces, row["token_workspaces"]),
         resource=row["resource"],
         token_hash=row["hash"],
+        grant_id=row["grant_id"],
     )
     if row["organization_id"] is not None:
         client = replace(client, organization_ids=own.organization_ids & {row["organization_id"]})

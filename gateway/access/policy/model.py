@@ -14,6 +14,19 @@ from gateway.contract.policies import PolicyMode, PolicyView, Surface
 from gateway.kinds.catalog import Operation
 
 
+class PersonRights(msgspec.Struct, frozen=True):
+    """What a person may do now."""
+
+    groups: tuple[str, ...]
+    scopes: frozenset[str]
+    #: names of the workspaces that the person may see; None for all
+    workspaces: frozenset[str] | None
+
+    def allows(self, scope: str, workspace_name: str | None) -> bool:
+        """Whether the person has the scope and sees the workspace."""
+        return scope in self.scopes and (self.workspaces is None or workspace_name in self.workspaces)
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """One stored version of a policy."""
 

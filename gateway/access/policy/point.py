@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from gateway.access.policy.decision import DecidedSet, Residual, reads_history, summed_paths
 from gateway.access.policy.history import HistoryStore, without
 from gateway.access.policy.language import statements_of
-from gateway.access.policy.model import ALLOWED, Decision, History, MadeCall, Policy, PolicyCall, Verdict
+from gateway.access.policy.model import ALLOWED, Decision, History, MadeCall, PersonRights, Policy, PolicyCall, Verdict
 from gateway.access.policy.schema import action_id
 from gateway.access.policy.store import PolicyStore
 from gateway.contract.policies import PolicyMode
@@ -66,8 +66,8 @@ class PolicyPoint:
         self._history = history
         self._cache = NotifiedCache(self._read, is_current)
         self.on_notify, self.invalidate_all = self._cache.on_notify, self._cache.invalidate_all
-        self._groups = NotifiedCache(store.groups, is_current, max_cached=_MAX_CLIENTS)
-        self.on_client, self.invalidate_clients = self._groups.on_notify, self._groups.invalidate_all
+        self._people = NotifiedCache(store.person, is_current, max_cached=_MAX_CLIENTS)
+        self.on_client, self.invalidate_clients = self._people.on_notify, self._people.invalidate_all
 
     async def sets(self, organization_id: UUID) -> PolicySets:
         """The policies of an organization; raises Unavailable."""
@@ -112,7 +112,12 @@ class PolicyPoint:
 
     async def groups_of(self, client_id: UUID) -> tuple[str, ...] | None:
         """The groups of a person, by the id of the person's client; None for a client that is no person."""
-        return await self._groups.get(client_id)
+        person = await self._people.get(client_id)
+        return None if person is None else person.groups
+
+    async def rights_of(self, client_id: UUID) -> PersonRights | None:
+        """What a person may do now; None for a client that is no person."""
+        return await self._people.get(client_id)
 
     async def count(self, organization_id: UUID, call: MadeCall) -> bool:
         """Count a call of a client, and return whether a policy reads what the client has called."""

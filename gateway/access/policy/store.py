@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from gateway.access.policy.model import Policy
+from gateway.access.identity.store import SCOPES, WORKSPACES
+from gateway.access.policy.model import PersonRights, Policy
 from gateway.contract.policies import NewPolicy, PolicyMode
 from gateway.errors import Conflict, FieldError, InvalidPolicy, NotFound, PreconditionFailed
 from gateway.foundation.db.pool import Connection, Database
@@ -16,9 +17,11 @@ MAX_CHARACTERS = 512 << 10
 _COLUMNS = "name, version, mode, cedar, description, created_at, created_by"
 _CURRENT = f"SELECT {_COLUMNS} FROM policies WHERE organization_id = $1 AND is_current ORDER BY name"
 _VERSIONS = f"SELECT {_COLUMNS} FROM policies WHERE organization_id = $1 AND name = $2 ORDER BY version DESC"
-_GROUPS = """
+_PERSON = f"""
     SELECT ARRAY(SELECT group_name FROM group_members AS member WHERE member.client_id = people.client_id ORDER BY 1)
-    FROM people WHERE people.client_id = $1
+               AS groups,
+           CASE WHEN clients.disabled_at IS NULL THEN {SCOPES} ELSE '{{}}' END AS scopes, {WORKSPACES} AS workspaces
+    FROM people JOIN clients ON clients.id = people.client_id WHERE people.client_id = $1
 """
 # Changes of an organization's policies are made one after the other.
 _LOCK = "SELECT FROM organizations WHERE id = $1 FOR NO KEY UPDATE"
@@ -67,11 +70,14 @@ class PolicyStore:
             raise _missing(name)
         return [_policy(row) for row in rows]
 
-    async def groups(self, client_id: UUID) -> tuple[str, ...] | None:
-        """The groups of a person; None for a client that is no person."""
+    async def person(self, client_id: UUID) -> PersonRights | None:
+        """The groups and rights of a person; None for a client that is no person."""
         async with self._database.system() as connection:
-            groups = await connection.fetchval(_GROUPS, client_id)
-        return None if groups is None else tuple(groups)
+            row = await connection.fetchrow(_PERSON, client_id)
+        if row is None:
+            return None
+        workspaces = None if row["workspaces"] is None else frozenset(row["workspaces"])
+        return PersonRights(tuple(row["groups"]), frozenset(row["scopes"]), workspaces)
 
     async def put(
         self, organization_id: UUID, new: NewPolicy, ids: Sequence[str], client_id: UUID, if_match: str | None

@@ -76,7 +76,7 @@ async def head_file(request: web.Request) -> web.StreamResponse:
 
 async def linked_file(request: web.Request) -> web.StreamResponse:
     """The stored file of a signed link, with ranges. Agents get such links from tools; a link needs no token and
-    expires after an hour, or earlier with the job's result.
+    expires after an hour, or earlier with the job's result, or with the session or grant in which it was made.
     """
     job_id, query = path_id(request, "job_id"), read_query(request, LinkQuery)
     async with request.app[SERVICES].jobs.file_links.open(job_id, query.signature) as file:

@@ -17,6 +17,7 @@ from gateway.access.identity.model import Scope, id_text
 from gateway.contract.answers import Answer
 from gateway.contract.uploads import UploadView
 from gateway.errors import BodyTooLarge, MalformedRequest
+from gateway.foundation.aio.clock import steady
 from gateway.operations.call import OperationCall
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile
@@ -27,6 +28,8 @@ from gateway.web.route import CALL_ERRORS, CONNECTOR, Route
 
 #: seconds after which a caller that sends nothing is refused
 _IDLE = 60.0
+#: seconds between checks whether the caller may still send
+_CHECK_INTERVAL = 0.5
 _UNTYPED = "application/octet-stream"
 #: the media type of a request that continues an upload
 PARTIAL_UPLOAD = "application/partial-upload"
@@ -210,7 +213,10 @@ def _file(request: web.Request, name: str, content_type: str, size: int) -> Sour
 
 
 async def _chunks(request: web.Request) -> AsyncIterator[bytes]:
-    """The chunks of the body; raises MalformedRequest if the caller stops sending."""
+    """The chunks of the body; raises MalformedRequest if the caller stops sending, and Unauthorized when it may do less
+    than when the upload began.
+    """
+    checked_at = steady()
     while True:
         try:
             async with asyncio.timeout(_IDLE):
@@ -219,6 +225,9 @@ async def _chunks(request: web.Request) -> AsyncIterator[bytes]:
             raise MalformedRequest("the file was not received completely; send it again") from error
         if not chunk:
             return
+        if steady() - checked_at > _CHECK_INTERVAL:
+            checked_at = steady()
+            await request.app[SERVICES].standing.require(request[CALLER].client)
         yield chunk
 
 
