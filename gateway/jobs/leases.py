@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from uuid import UUID
 
-from gateway.access.audit.log import Entry, inserting
+from gateway.access.audit.entry import Entry, inserting
 from gateway.contract.jobs import JobStatus
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.db.batch_writer import rows_of

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from gateway.access.audit.log import Entry
+from gateway.access.audit.entry import Entry
 from gateway.contract.kinds import Effect
 from gateway.errors import JobCanceled, Unavailable
 from gateway.foundation.aio.clock import CLOCK, steady

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from gateway.access.audit.log import ONCE, approved_by
+from gateway.access.audit.entry import ONCE, approved_by
 from gateway.contract.kinds import Effect
 from gateway.jobs.model import EXPORT_TASK, OPERATION_TASK, JobSummary, NewJob
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from gateway.access.audit.activity import Cause
-from gateway.access.audit.log import INSERT_ENTRIES, Entry
+from gateway.access.audit.entry import INSERT_ENTRIES, Entry
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import (

@@ -11,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from gateway.access.audit.log import Audit, Entry
+from gateway.access.audit.entry import Entry
+from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller
 from gateway.connectors.resolver import ResolvedConnector
 from gateway.contract.kinds import Effect

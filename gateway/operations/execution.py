@@ -11,7 +11,8 @@ from uuid import UUID, uuid4
 import msgspec
 from msgspec.structs import replace
 
-from gateway.access.audit.log import Audit, Entry
+from gateway.access.audit.entry import Entry
+from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller
 from gateway.access.policy.model import Verdict
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector

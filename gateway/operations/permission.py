@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from uuid import UUID
 
-from gateway.access.audit.log import note_policies
+from gateway.access.audit.entry import note_policies
 from gateway.access.identity.model import Caller, PersonSession, Scope
 from gateway.access.policy.model import Decision, PolicyCall, Target, Verdict
 from gateway.access.policy.paths import covers, first_redacted, first_telling

@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.access.audit.log import INSERT_ENTRIES, Entry, inserting
+from gateway.access.audit.entry import INSERT_ENTRIES, Entry, inserting
 from gateway.errors import Unavailable
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.aio.retries import retry_until_available

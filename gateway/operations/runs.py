@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 
 import msgspec
 
-from gateway.access.audit.log import Audit, Entry, outcome_of
+from gateway.access.audit.entry import Entry, outcome_of
+from gateway.access.audit.log import Audit
 from gateway.access.policy.model import Decision, Verdict
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough

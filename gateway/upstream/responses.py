@@ -1,45 +1,29 @@
-"""Turns the application's response into records and Meta, or into an error.
+"""Turns the application's response into records and Meta; `failures.py` says which response is an error.
 
 Records are passed on as the bytes they came in: `msgspec.Raw` finds them in a 73 KB answer in 38 µs, where parsing and
 dumping takes 225 µs.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from email.utils import parsedate_to_datetime
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
-from math import ceil
 from typing import Any
 
 import msgspec
 
 from gateway.contract.kinds import Effect
 from gateway.errors import (
-    BY_CODE,
     GatewayError,
-    ReauthorizationRequired,
-    UpstreamBusy,
-    UpstreamError,
-    UpstreamFault,
     UpstreamInvalidResponse,
     UpstreamNotFound,
-    UpstreamQueueFull,
-    UpstreamRateLimited,
-    UpstreamRejected,
     UpstreamTimeout,
 )
 from gateway.foundation import payloads
-from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Operation
-from gateway.kinds.failures import Allowance, Failure
 from gateway.kinds.members import EVERY, JsonPath, MetaPath, value_at
 from gateway.kinds.paging import HEADER_PATH, LINK_PATH, Paging
 from gateway.kinds.requests import Columns
-from gateway.upstream import allowances, refusals
-from gateway.upstream.allowances import left_until
 from gateway.upstream.redaction import NO_SECRETS, Secrets
-from gateway.upstream.sent_requests import request_id_of
 
 #: a link of a Link header with its attributes, and one attribute (RFC 8288 §3)
 _LINK = re.compile(r'<([^<>]*)>((?:\s*;\s*[\w*-]+(?:\s*=\s*(?:"[^"]*"|[^\s;,"]*))?)*)')
@@ -49,7 +33,7 @@ _LIST = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\n\r]*\[")
 #: null items that a reason names
 _NAMED_ITEMS = 10
 #: the first byte of a JSON value
-_ARRAY_BEGIN, _OBJECT_BEGIN, _NULL_BEGIN = b"[{n"
+ARRAY_BEGIN, OBJECT_BEGIN, NULL_BEGIN = b"[{n"
 _NULL = b"null"
 NULL = msgspec.Raw(_NULL)
 #: of a request whose response needs none to be read
@@ -64,16 +48,8 @@ _STILL_WORKING = "the application still works on it and has no result yet (statu
 _Rows = list[list[msgspec.Raw] | None]
 #: the status of a response without content: a list of no records (RFC 9110 §15.3.5)
 _NO_CONTENT = 204
-#: JSON values that count as absent
-_NOTHING = frozenset({b"null", b"false", b"0", b"[]", b"{}", b'""'})
-#: seconds to wait after a 429 without `Retry-After`
-DEFAULT_RETRY_AFTER = 30
-#: seconds of the longest wait that an application may mean
-_LONGEST_WAIT = 366 * 86_400
-#: characters of an application's message that an error repeats
-_MESSAGE_CHARACTERS = 500
-#: bytes of a failure that is parsed completely, and of a member of a larger one
-_MAX_PARSED_BODY, _MAX_PARSED_MEMBER = 1 << 20, 64 << 10
+#: bytes of a response whose members are all found, even if some are asked for
+MAX_PARSED_BODY = 1 << 20
 #: bytes of the member that has the Meta, and items of a page for which the application may return null
 _MAX_META, _MAX_NULLS = 1 << 20, 100_000
 #: an item that is null
@@ -96,7 +72,7 @@ class UpstreamResponse(msgspec.Struct):
 
         They are found in one pass, however often they are asked for. Raises UpstreamInvalidResponse.
         """
-        if len(self.body) <= _MAX_PARSED_BODY:
+        if len(self.body) <= MAX_PARSED_BODY:
             if self._members is None:
                 self._members = payloads.members(self.body)
         elif self._members is None or names != self._named:
@@ -154,7 +130,7 @@ class OperationResult(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_list(self) -> bool:
         """Whether the result is a JSON array."""
-        return _first_byte(self.result) == _ARRAY_BEGIN
+        return first_byte(self.result) == ARRAY_BEGIN
 
     def decoded(self) -> Any:
         return payloads.value(self.result)
@@ -174,7 +150,7 @@ def read(operation: Operation, response: UpstreamResponse, params: Mapping[str, 
             raw = _gathered(raw, path[len(outer) + 1 :])
     except UpstreamInvalidResponse as broken:
         raise UpstreamInvalidResponse(f"{operation}: {broken.detail}") from broken
-    begin = None if raw is None else _first_byte(raw)
+    begin = None if raw is None else first_byte(raw)
     is_query = action.graphql is not None and action.effect is Effect.READ
     # GraphQL answers null for a missing record, and null for what would be below it.
     # A record at a position of a list, or within it: the list is empty, or the response.
@@ -182,24 +158,24 @@ def read(operation: Operation, response: UpstreamResponse, params: Mapping[str, 
     is_missing = is_positioned and raw is None
     if is_missing and response.status == _ACCEPTED:
         raise UpstreamTimeout(f"{operation}: {_STILL_WORKING}")
-    if is_missing or (is_query and (raw is None or (begin == _NULL_BEGIN and not operation.is_list))):
+    if is_missing or (is_query and (raw is None or (begin == NULL_BEGIN and not operation.is_list))):
         raise UpstreamNotFound(f"{operation}: the application has no such record")
-    if raw is not None and begin == _ARRAY_BEGIN and action.columns is not None:
+    if raw is not None and begin == ARRAY_BEGIN and action.columns is not None:
         raw = _with_names(operation, raw, _column_names(operation, action.columns, response, params))
-        begin = _first_byte(raw)
+        begin = first_byte(raw)
     if not operation.is_list:
         return OperationResult(result=raw or _of_header(operation, response) or NULL, meta=meta)
-    if response.status == _NO_CONTENT or begin == _NULL_BEGIN:
+    if response.status == _NO_CONTENT or begin == NULL_BEGIN:
         return OperationResult(result=_NO_RECORDS, meta=meta)
-    if raw is not None and begin == _OBJECT_BEGIN and action.map_key is not None:
+    if raw is not None and begin == OBJECT_BEGIN and action.map_key is not None:
         raw = _listed(raw, action.map_key)
-    elif raw is not None and begin == _OBJECT_BEGIN and action.single:
+    elif raw is not None and begin == OBJECT_BEGIN and action.single:
         raw = msgspec.Raw(b"[" + bytes(raw) + b"]")
     elif raw is None and response.status == _ACCEPTED:
         return OperationResult(result=_NO_RECORDS, meta=meta, incomplete=_STILL_WORKING)
-    elif raw is None and operation.spec.omits_empty_lists and not _is_list(response.body):
+    elif raw is None and operation.spec.omits_empty_lists and not is_list(response.body):
         return OperationResult(result=_NO_RECORDS, meta=meta)
-    elif raw is None or begin != _ARRAY_BEGIN:
+    elif raw is None or begin != ARRAY_BEGIN:
         raise UpstreamInvalidResponse(f"{operation}: the application's answer has no list of records")
     if action.unwrap or len(outer) < len(path) or _NULL in response.body:
         return _without_nulls(operation, raw, meta)
@@ -258,24 +234,24 @@ def _gathered(raw: msgspec.Raw, path: JsonPath) -> msgspec.Raw:
 
     A list that is missing counts as one item for which the application returned null.
     """
-    begin, gathered = _first_byte(raw), []
-    if begin not in (_ARRAY_BEGIN, _OBJECT_BEGIN):
+    begin, gathered = first_byte(raw), []
+    if begin not in (ARRAY_BEGIN, OBJECT_BEGIN):
         return raw
     outer = path[: path.index(EVERY)] if EVERY in path else path
-    for each in payloads.items(raw) if begin == _ARRAY_BEGIN else payloads.members(raw).values():
+    for each in payloads.items(raw) if begin == ARRAY_BEGIN else payloads.members(raw).values():
         found = raw_at(each, outer) or NULL
         if len(outer) < len(path):
             found = _gathered(found, path[len(outer) + 1 :])
-        if _first_byte(found) not in (_ARRAY_BEGIN, _NULL_BEGIN):
+        if first_byte(found) not in (ARRAY_BEGIN, NULL_BEGIN):
             raise UpstreamInvalidResponse("the application's answer has no list of records")
-        gathered += payloads.items(found) if _first_byte(found) == _ARRAY_BEGIN else [NULL]
+        gathered += payloads.items(found) if first_byte(found) == ARRAY_BEGIN else [NULL]
     return msgspec.Raw(msgspec.json.encode(gathered))
 
 
 def _listed(raw: msgspec.Raw, key: str) -> msgspec.Raw:
     """The members of a map as a list, each with its key as a member; a value that is not an object is in `value`."""
     records = [
-        {key: name, **(payloads.members(value) if _first_byte(value) == _OBJECT_BEGIN else {"value": value})}
+        {key: name, **(payloads.members(value) if first_byte(value) == OBJECT_BEGIN else {"value": value})}
         for name, value in payloads.members(raw).items()
     ]
     return msgspec.Raw(msgspec.json.encode(records))
@@ -286,10 +262,10 @@ def _without_nulls(operation: Operation, raw: msgspec.Raw, meta: dict[str, Any] 
     _require_few_nulls(operation, raw)
     path, items = operation.action.unwrap, payloads.items(raw)
     found = [raw_at(item, path) for item in items] if path else items
-    missing = [str(number) for number, each in enumerate(found, 1) if each is None or _first_byte(each) == _NULL_BEGIN]
+    missing = [str(number) for number, each in enumerate(found, 1) if each is None or first_byte(each) == NULL_BEGIN]
     if not missing and not path:
         return OperationResult(result=raw, meta=meta)
-    records = [each for each in found if each is not None and _first_byte(each) != _NULL_BEGIN]
+    records = [each for each in found if each is not None and first_byte(each) != NULL_BEGIN]
     rest = msgspec.Raw(msgspec.json.encode(records))
     if not missing:
         return OperationResult(result=rest, meta=meta)
@@ -320,7 +296,7 @@ def _record_and_meta(
         body = payloads.utf8(body)
     if not path and paging is None:
         return payloads.whole(body), None
-    if (not path or path[0].isdigit()) and _is_list(body):
+    if (not path or path[0].isdigit()) and is_list(body):
         meta = None if paging is None else _meta(paging, {}, response) or None
         return raw_at(payloads.whole(body), path), meta
     members = response.members(tuple(dict.fromkeys(place[0] for place in (path, *_meta_places(paging)) if place)))
@@ -337,7 +313,8 @@ def _meta_places(paging: Paging | None) -> Iterable[MetaPath]:
     return (*paging.meta.values(), *(() if paging.incomplete is None else (paging.incomplete.path,)))
 
 
-def _is_list(body: bytes) -> bool:
+def is_list(body: bytes) -> bool:
+    """Whether a body begins as a JSON list does."""
     return _LIST.match(body) is not None
 
 
@@ -389,263 +366,19 @@ def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
     """The unparsed member at a place of a JSON document; None where there is none."""
     raw: msgspec.Raw | None = document
     for member in path:
-        begin = None if raw is None else _first_byte(raw)
-        if raw is not None and begin == _OBJECT_BEGIN:
+        begin = None if raw is None else first_byte(raw)
+        if raw is not None and begin == OBJECT_BEGIN:
             raw = payloads.members(raw).get(member)
-        elif raw is not None and begin == _ARRAY_BEGIN and member.isdigit():
+        elif raw is not None and begin == ARRAY_BEGIN and member.isdigit():
             raw = next(iter(payloads.items(raw)[int(member) :]), None)
         else:
             return None
     return raw
 
 
-def _first_byte(raw: msgspec.Raw) -> int:
+def first_byte(raw: msgspec.Raw) -> int:
+    """The byte that says which kind of JSON value it is: `ARRAY_BEGIN`, `OBJECT_BEGIN`, `NULL_BEGIN` or another."""
     return memoryview(raw)[0]
-
-
-def failure(
-    spec: Failure,
-    response: UpstreamResponse,
-    limits: Sequence[Allowance] = (),
-) -> GatewayError | None:
-    """The error for a response, with the request's secrets masked; None for a success.
-
-    `limits` are the allowances that headers report.
-    """
-    is_refusal = response.status >= 300 or response.status < 200
-    hides_failure = not is_refusal and (
-        (bool(spec.when_present) and _has_any(spec, response)) or (bool(spec.when_equal) and _has_equal(spec, response))
-    )
-    if not is_refusal and not hides_failure and (spec.ok is None or _is_true(spec, response, spec.ok)):
-        return None
-    document, secrets = _lenient(spec, response), response.secrets
-    if not is_refusal and not hides_failure and (not isinstance(document, dict) or spec.ok not in document):
-        return UpstreamInvalidResponse("the application's answer does not say whether it succeeded")
-    code, safe = _first_text(document, spec.code), _masked(document, secrets)
-    safe_code, message = _first_text(safe, spec.code), _first_text(safe, spec.message)
-    message = refusals.with_details(spec, safe, safe_code, message) or refusals.usual_words(spec, safe, safe_code)
-    if message is None and document is None and (line := refusals.first_line(response.body)) is not None:
-        message = secrets.masked(line)
-    fault = fault_of(response)
-    fault = replace(
-        fault,
-        code=safe_code,
-        message=message,
-        request_id=_first_text(safe, spec.request_id) or fault.request_id,
-        field=refusals.field(spec, safe),
-    )
-    wait = refusals.wait_of(spec, document, code, response.status)
-    cls = _class_by_code(spec, code)
-    if cls is None:
-        is_spent = response.status == 403 and (wait.is_limit or bool(allowances.spent(limits, response.headers)))
-        cls = UpstreamRateLimited if is_spent else _class_by_status(response.status)
-    error = _error_of(spec, cls, fault=fault, waiting=wait, headers=response.headers, limits=limits)
-    if isinstance(error, UpstreamError):
-        error.nothing_done = not {code, str(response.status)}.isdisjoint(spec.nothing_done)
-    return error
-
-
-def scopes_missing(response: UpstreamResponse, scopes: Sequence[str]) -> ReauthorizationRequired:
-    """The error of a call that needs more access than the person has given."""
-    named = " ".join(scopes)
-    return ReauthorizationRequired(
-        f"the application asks for more access: a person must authorize the connector again, with the scopes {named}",
-        upstream=fault_of(response),
-        extra={"scopes": list(scopes)},
-    )
-
-
-def fault_of(response: UpstreamResponse) -> UpstreamFault:
-    """The response, as an error names it: without the request's secrets."""
-    return UpstreamFault(status=response.status, request_id=request_id_of(response.headers, response.secrets) or None)
-
-
-def _stated(spec: Failure, response: UpstreamResponse) -> Mapping[str, msgspec.Raw]:
-    """The members that say whether it is an error and what failed, and perhaps others; read once for all questions."""
-    return response.members(refusals.places_of(spec) if len(response.body) > _MAX_PARSED_BODY else ())
-
-
-def _has_any(spec: Failure, response: UpstreamResponse) -> bool:
-    """Whether a successful response has a value at one of the paths of a failure."""
-    if not response.body or response.body.isspace() or _is_list(response.body):
-        return False
-    try:
-        found = _stated(spec, response)
-    except UpstreamInvalidResponse:
-        return False
-    return any(_has_something(found[place[0]], place[1:]) for place in spec.when_present if place[0] in found)
-
-
-def _has_equal(spec: Failure, response: UpstreamResponse) -> bool:
-    """Whether a successful response has one of the texts of a failure at its path."""
-    if not response.body or response.body.isspace() or _is_list(response.body):
-        return False
-    try:
-        for path, text in spec.when_equal.items():
-            first, *rest = path.split(".")
-            raw = _stated(spec, response).get(first)
-            found = None if raw is None else raw_at(raw, tuple(rest))
-            if found is not None and payloads.value(found) == text:
-                return True
-    except UpstreamInvalidResponse:
-        return False
-    return False
-
-
-def _has_something(raw: msgspec.Raw, place: JsonPath) -> bool:
-    if not place:
-        return bytes(memoryview(raw)) not in _NOTHING
-    if len(raw) <= _MAX_PARSED_BODY:
-        value = payloads.value(raw)
-        return value_at(value, place) is True or refusals.has_text(value, place)
-    return any(_has_something(each, place[1:]) for each in _inner(raw, place[0]))
-
-
-def _inner(raw: msgspec.Raw, member: str) -> Collection[msgspec.Raw]:
-    """The values in a large one that a step of a path leads to: `*` to each, a name or number to one."""
-    begin, is_every = _first_byte(raw), member == EVERY
-    if begin == _OBJECT_BEGIN:
-        return (payloads.few_members(raw) if is_every else payloads.members_of(raw, (member,))).values()
-    if begin == _ARRAY_BEGIN and (is_every or member.isdigit()):
-        items = payloads.items(raw)
-        return items if is_every else items[int(member) : int(member) + 1]
-    return ()
-
-
-def _is_true(spec: Failure, response: UpstreamResponse, member: str) -> bool:
-    """Whether a member of a successful answer is true; the answer may be of any size."""
-    try:
-        raw = _stated(spec, response).get(member)
-    except UpstreamInvalidResponse:
-        return False
-    return raw is not None and bytes(memoryview(raw)) == b"true"
-
-
-def foreign_failure(status: int, headers: Mapping[str, str]) -> GatewayError:
-    """The error for a response of a host other than the application's; it does not repeat the response's text."""
-    fault, words = UpstreamFault(status=status), f"the host of the file answered {status}"
-    match status:
-        case 404 | 410:
-            return UpstreamNotFound(words, upstream=fault)
-        case 429:
-            return UpstreamRateLimited(words, upstream=fault, retry_after=retry_after(headers) or DEFAULT_RETRY_AFTER)
-        case _ if status >= 500:
-            return UpstreamError(words, upstream=fault)
-        case _:
-            return UpstreamInvalidResponse(words, upstream=fault)
-
-
-def _masked(document: Any, secrets: Secrets) -> Any:
-    """The document with the secrets masked in every member."""
-    try:
-        return payloads.value(secrets.masked(msgspec.json.encode(document).decode()).encode())
-    except (UpstreamInvalidResponse, RecursionError):
-        return None
-
-
-def _error_of(
-    spec: Failure,
-    cls: type[GatewayError],
-    fault: UpstreamFault,
-    waiting: refusals.StatedWait,
-    headers: Mapping[str, str],
-    limits: Sequence[Allowance],
-) -> GatewayError:
-    words = "".join(f": {part}" for part in (fault.code, fault.message) if part)
-    words = f"the application answered {fault.status}{words}"
-    if fault.field and fault.field not in words:
-        words = f"{words} ({fault.field})"
-    wait = retry_after(headers)
-    if issubclass(cls, UpstreamRateLimited):
-        words = f"{words}; the allowance of a day is used up" if waiting.is_day else words
-        wait = wait or _limit_wait(spec, waiting, headers, limits)
-    elif waiting.seconds is not None and cls is not UpstreamQueueFull:
-        cls, wait = UpstreamBusy, wait or waiting.seconds
-    return cls(words, upstream=fault, retry_after=wait)
-
-
-def _limit_wait(
-    spec: Failure, waiting: refusals.StatedWait, headers: Mapping[str, str], limits: Sequence[Allowance]
-) -> int:
-    """Seconds to wait after a rate-limit error without `Retry-After`: until the allowances that are spent are reset."""
-    now = CLOCK.unix_time()
-    wait = allowances.full_again(allowances.spent(limits, headers), now)
-    scarcest = allowances.scarcest_full(limits, headers, now)
-    # The limit that the application names is another one if something is left of those that headers report.
-    wait = wait or (waiting.seconds if waiting.is_limit and scarcest else scarcest)
-    wait = wait or refusals.reset_in(headers, spec.reset_headers) or waiting.seconds
-    return wait or spec.default_retry_after or DEFAULT_RETRY_AFTER
-
-
-def _class_by_code(spec: Failure, code: str | None) -> type[GatewayError] | None:
-    return next((BY_CODE[ours] for ours, theirs in spec.codes.items() if code in theirs), None)
-
-
-def _class_by_status(status: int) -> type[GatewayError]:
-    match status:
-        # an error with the status of a success, whose code the spec does not list as the application's own fault
-        case status if 200 <= status < 300:
-            return UpstreamRejected
-        case status if status < 400:  # redirects are never followed, and no API answers with anything else
-            return UpstreamInvalidResponse
-        case 401:
-            return ReauthorizationRequired
-        case 404 | 410:
-            return UpstreamNotFound
-        case 429 | 529:
-            return UpstreamRateLimited
-        case 400 | 402 | 403 | 405 | 406 | 408 | 409 | 412 | 413 | 414 | 415 | 422 | 423 | 451:
-            return UpstreamRejected
-        case _:
-            return UpstreamError
-
-
-def retry_after(headers: Mapping[str, str]) -> int | None:
-    """Whole seconds of a `Retry-After` (RFC 9110 §10.2.3), at least one; a fraction is rounded up.
-
-    A number that is a Unix time is read as one, as some applications write it. A wait beyond a year is none.
-    """
-    value = headers.get("retry-after", "")
-    try:
-        seconds = max(1, ceil(left_until(float(value), CLOCK.unix_time())))
-    except ValueError:
-        return _until(value, headers.get("date", ""))
-    except OverflowError:
-        return None
-    return seconds if seconds <= _LONGEST_WAIT else None
-
-
-def _until(moment: str, now: str) -> int | None:
-    """Seconds from one HTTP-date to another; from the gateway's clock if the response has no `Date`."""
-    try:
-        then = parsedate_to_datetime(moment)
-        began = parsedate_to_datetime(now) if now else CLOCK.now()
-        seconds = max(1, ceil((then - began).total_seconds()))
-    except (ValueError, TypeError, OverflowError):
-        return None
-    return seconds if seconds <= _LONGEST_WAIT else None
-
-
-def _lenient(spec: Failure, response: UpstreamResponse) -> Any:
-    """The parsed body of an error response, or None: an error page in HTML must not hide the status.
-
-    Only small members that may say what failed are parsed in a large body, because error messages are short.
-    """
-    try:
-        if len(response.body) <= _MAX_PARSED_BODY:
-            return payloads.value(response.body)
-        members = _stated(spec, response)
-        return {name: payloads.value(raw) for name, raw in members.items() if len(raw) <= _MAX_PARSED_MEMBER}
-    except UpstreamInvalidResponse:
-        return None
-
-
-def _first_text(document: Any, paths: tuple[JsonPath, ...]) -> str | None:
-    for path in paths:
-        value = value_at(document, path)
-        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-            return payloads.storable(str(value)[:_MESSAGE_CHARACTERS])
-    return None
 
 
 class _Identified(msgspec.Struct):

@@ -30,7 +30,7 @@ from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
-from gateway.upstream import mcp_messages, mcp_sessions, refusals, responses, retries
+from gateway.upstream import failures, mcp_messages, mcp_sessions, refusals, responses, retries
 from gateway.upstream.auth import QUERY_PREFIX, Authorizer
 from gateway.upstream.challenges import challenge_in
 from gateway.upstream.mcp_results import LARGE_CONTENT
@@ -231,7 +231,7 @@ class UpstreamSession:
             if stream.status in accepted:
                 return stream, None
             if not is_trusted:
-                return stream, responses.foreign_failure(stream.status, stream.headers)
+                return stream, failures.foreign_failure(stream.status, stream.headers)
             return stream, await self._refusal(stream)
 
         return await self._repeat(attempt, request.effect, deadline, None, is_trusted=is_trusted)
@@ -315,11 +315,11 @@ class UpstreamSession:
         if self.spec.oauth is not None and self.spec.mcp is not None and response.status == _FORBIDDEN:
             challenge = challenge_in(response.headers)
             if challenge.error == "insufficient_scope" and challenge.scopes:
-                return responses.scopes_missing(response, challenge.scopes)
+                return failures.scopes_missing(response, challenge.scopes)
         if self.failure is not None:
-            return responses.failure(self.failure, response)
+            return failures.failure(self.failure, response)
         limit = self.spec.rate_limit
-        return responses.failure(self.spec.failure, response, limit.allowances if limit else ())
+        return failures.failure(self.spec.failure, response, limit.allowances if limit else ())
 
     async def _refusal(self, stream: UpstreamStream) -> GatewayError:
         """The error for a response that does not contain the file."""
@@ -338,7 +338,7 @@ def _foreign(response: UpstreamResponse) -> GatewayError | None:
     if mcp_messages.is_response(response.body):
         return None
     error = UpstreamInvalidResponse("the server's answer is not the JSON-RPC response to the request")
-    error.upstream = responses.fault_of(response)
+    error.upstream = failures.fault_of(response)
     return error
 
 
@@ -360,7 +360,7 @@ async def _answered(call: PreparedCall, request: UpstreamRequest, response: Upst
     try:
         return await answer_of(call, response)
     except UpstreamInvalidResponse as error:
-        error.upstream = responses.fault_of(response)
+        error.upstream = failures.fault_of(response)
         raise retries.answer_lost(request.effect, error) from error
 
 

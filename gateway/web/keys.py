@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from aiohttp import web
 
-from gateway.access.audit.log import Entry
+from gateway.access.audit.entry import Entry
 from gateway.access.identity.model import Caller
 from gateway.access.services import AccessServices
 from gateway.foundation.aio.remembered import Remembered

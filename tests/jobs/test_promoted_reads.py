@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.access.audit.log import Audit, Entry
+from gateway.access.audit.entry import Entry
+from gateway.access.audit.log import Audit
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.foundation.db.pool import Database

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from gateway.access.audit.log import Entry
+from gateway.access.audit.entry import Entry
 from gateway.errors import Unavailable
 from gateway.foundation.db.notifications import WRITTEN, NotificationListener
 from gateway.foundation.db.pool import Database

@@ -8,7 +8,7 @@ import pytest
 
 from gateway.errors import document
 from gateway.kinds.failures import Failure
-from gateway.upstream import responses
+from gateway.upstream import failures
 from gateway.upstream.redaction import Secrets, secrets_in_body
 from gateway.upstream.responses import UpstreamResponse
 from tests.harness.signing_keys import key_file, parts_of, pem
@@ -67,7 +67,7 @@ def test_no_member_of_an_error_holds_a_secret(status):
     spec = Failure(code=(("error",),), message=(("message",),), request_id=(("id",),), ok="ok")
     body = f'{{"ok": false, "error": "{TOKEN}", "message": "{BASIC} {PASSWORD}", "id": "{TOKEN}"}}'.encode()
 
-    error = responses.failure(spec, UpstreamResponse(status, {"x-request-id": TOKEN}, body, secrets=SECRETS))
+    error = failures.failure(spec, UpstreamResponse(status, {"x-request-id": TOKEN}, body, secrets=SECRETS))
 
     assert "canary" not in str(document(error))
     assert BASIC not in str(document(error))
@@ -78,7 +78,7 @@ def test_a_secret_at_the_cut_of_a_long_message_is_masked_before_the_cut():
     spec = Failure(message=(("message",),))
     body = f'{{"message": "{"x" * 490}{TOKEN}"}}'.encode()
 
-    error = responses.failure(spec, UpstreamResponse(422, {}, body, secrets=SECRETS))
+    error = failures.failure(spec, UpstreamResponse(422, {}, body, secrets=SECRETS))
 
     assert error.upstream.message == "x" * 490 + "***"
 

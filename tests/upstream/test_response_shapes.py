@@ -12,7 +12,8 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.kinds.failures import Failure
-from gateway.upstream.responses import UpstreamResponse, failure, read
+from gateway.upstream.failures import failure
+from gateway.upstream.responses import UpstreamResponse, read
 from tests.kinds.small_kind import small_operation
 
 

@@ -12,14 +12,8 @@ from gateway.errors import (
 )
 from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.failures import Allowance, Failure
-from gateway.upstream.responses import (
-    DEFAULT_RETRY_AFTER,
-    UpstreamResponse,
-    failure,
-    read,
-    retry_after,
-    value_at,
-)
+from gateway.upstream.failures import DEFAULT_RETRY_AFTER, failure, retry_after
+from gateway.upstream.responses import UpstreamResponse, read, value_at
 from tests.kinds.small_kind import small_operation
 
 LIST = small_operation({"records": "things", "paging": "cursor"})

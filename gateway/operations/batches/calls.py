@@ -7,7 +7,7 @@ from uuid import UUID, uuid5
 
 from msgspec.structs import replace
 
-from gateway.access.audit.log import Entry
+from gateway.access.audit.entry import Entry
 from gateway.access.policy.model import Approval, Verdict
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.kinds import Effect

@@ -15,7 +15,7 @@ from functools import partial
 import msgspec
 from msgspec.structs import replace
 
-from gateway.access.audit.log import Entry
+from gateway.access.audit.entry import Entry
 from gateway.contract.kinds import Effect
 from gateway.errors import (
     Conflict,

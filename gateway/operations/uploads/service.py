@@ -9,7 +9,8 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
-from gateway.access.audit.log import Audit, Entry
+from gateway.access.audit.entry import Entry
+from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Scope
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.contract.policies import Surface

@@ -14,7 +14,8 @@ from aiohttp.typedefs import Handler
 from msgspec import Struct
 from multidict import istr
 
-from gateway.access.audit.log import Audit, Entry, begin_request
+from gateway.access.audit.entry import Entry, begin_request
+from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, id_of, id_text
 from gateway.errors import (
     GatewayError,

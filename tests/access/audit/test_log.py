@@ -7,7 +7,8 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from gateway.access.audit.log import Audit, Entry, EntryFilter, prune_audit
+from gateway.access.audit.entry import Entry
+from gateway.access.audit.log import Audit, EntryFilter, prune_audit
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.batch_writer import Spool, rows_of
 from gateway.foundation.db.pool import Database

@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from gateway.access.audit.chain import AuditChain
-from gateway.access.audit.log import INSERT_ENTRIES, Entry
+from gateway.access.audit.entry import INSERT_ENTRIES, Entry
 from gateway.access.audit.metering import HourUsed, Metering
 from gateway.contract.kinds import Effect
 from gateway.foundation.db.batch_writer import rows_of

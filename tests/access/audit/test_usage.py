@@ -9,7 +9,8 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from gateway.access.audit.log import Audit, Entry
+from gateway.access.audit.entry import Entry
+from gateway.access.audit.log import Audit
 from gateway.access.audit.usage import LATEST_CALLS, PRUNE, UsagePoint, percentile, whole_step
 from gateway.errors import InvalidParams
 from gateway.foundation.db.pool import Database

@@ -9,14 +9,14 @@ from gateway.errors import (
     UpstreamRateLimited,
     UpstreamRejected,
 )
-from gateway.upstream import responses
+from gateway.upstream import failures
 from gateway.upstream.responses import UpstreamResponse
 from tests.upstream.kinds.conftest import kind_named
 
 
 def refused(kind, status, body, headers=None):
     answer = UpstreamResponse(status, headers or {}, body if isinstance(body, bytes) else msgspec.json.encode(body))
-    error = responses.failure(kind_named(kind).spec.failure, answer)
+    error = failures.failure(kind_named(kind).spec.failure, answer)
     assert error is not None
     return error
 
