@@ -1,6 +1,5 @@
 """Resources: stored answers and files, read in parts; and a document for each kind."""
 
-import asyncio
 import base64
 from textwrap import shorten
 from typing import Any
@@ -15,6 +14,7 @@ from gateway.agents.tools.addresses import ResultAddress, resource_uri
 from gateway.agents.tools.backend import Backend, Part
 from gateway.agents.tools.skills import SCHEME, KindSkills
 from gateway.errors import InvalidParams, NotFound
+from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.agent_docs import markdown_of, skill_docs
 
 #: maximum characters of a text of a kind in the list of all kinds, which every agent reads
@@ -68,7 +68,7 @@ class ResultResources:
 
     async def _kind(self, uri: str, name: str) -> Result:
         # In a thread, because a kind may have thousands of operations.
-        document = await asyncio.to_thread(skill_docs, self._backend.catalog.kind(name))
+        document = await in_thread(skill_docs, self._backend.catalog.kind(name))
         return _markdown(uri, markdown_of(document["content"]))
 
 

@@ -3,7 +3,6 @@
 https://agentskills.io/specification has the form of `SKILL.md` and of names.
 """
 
-import asyncio
 import hashlib
 import re
 from textwrap import shorten
@@ -15,6 +14,7 @@ from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.features import ListPage
 from gateway.agents.tools.backend import Backend
 from gateway.errors import NotFound
+from gateway.foundation.aio.turns import in_thread, mapped
 from gateway.kinds.agent_docs import markdown_of, overview
 from gateway.kinds.catalog import Kind
 
@@ -35,15 +35,15 @@ class KindSkills:
         """The skills of the caller's connectors: the others would only fill the model's context."""
         connected = {each.kind for each in await self._backend.connectors(context.caller)}
         kinds = [kind for kind in self._backend.catalog if kind.name in connected and _NAME.fullmatch(kind.name)]
-        return ListPage(await asyncio.to_thread(lambda: [entry_of(kind) for kind in kinds]))
+        return ListPage(await mapped(entry_of, kinds, is_large=lambda _: True))
 
     async def entry(self, context: Context, uri: str) -> dict[str, Any]:
         """The entry of a skill, whether or not it is listed; raises NotFound."""
-        return await asyncio.to_thread(entry_of, self._kind(uri))
+        return await in_thread(entry_of, self._kind(uri))
 
     async def text(self, uri: str) -> str:
         """The content of a `SKILL.md`; raises NotFound."""
-        return await asyncio.to_thread(skill_text, self._kind(uri))
+        return await in_thread(skill_text, self._kind(uri))
 
     def _kind(self, uri: str) -> Kind:
         for kind in self._backend.catalog:

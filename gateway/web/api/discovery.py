@@ -1,6 +1,6 @@
 """Discovery: kinds, their operations and the skill docs, all generated from the specs."""
 
-import asyncio
+from functools import partial
 from typing import ClassVar
 
 import msgspec
@@ -8,6 +8,7 @@ from aiohttp import web
 from pydantic import Field
 
 from gateway.contract.kinds import KindPage, KindSummaryView, KindView, SkillDocsView
+from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.agent_docs import skill_docs
 from gateway.kinds.describe import kind_summary, kind_view
 from gateway.web.bodies import QueryString, read_query
@@ -36,14 +37,14 @@ async def get_connector_type(request: web.Request) -> KindView:
     """
     kind = request.app[SERVICES].catalog.kind(request.match_info["kind"])
     # In a thread, because a kind may have thousands of operations.
-    return msgspec.convert(await asyncio.to_thread(kind_view, kind), KindView)
+    return msgspec.convert(await in_thread(kind_view, kind), KindView)
 
 
 async def read_skill_docs(request: web.Request) -> SkillDocsView:
     """A kind's document for agents, or one section of it: params with their meanings, and examples."""
     query = read_query(request, DocsQuery)
     kind = request.app[SERVICES].catalog.kind(query.id)
-    document = await asyncio.to_thread(skill_docs, kind, query.section)
+    document = await in_thread(partial(skill_docs, section=query.section), kind)
     return msgspec.convert(document, SkillDocsView)
 
 
