@@ -44,7 +44,9 @@ class LeastUsed(Generic[K]):
         return dropped
 
     def use(self, key: K) -> None:
-        """Note that the entry of a known key was used."""
+        """Note that the entry of a known key was used; a cache that is not half full drops nothing soon."""
+        if 2 * self._size < self._most:
+            return
         self._holder_of.move_to_end(key)
         self._held[self._holder_of[key]].sizes.move_to_end(key)
 

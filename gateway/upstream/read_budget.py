@@ -30,7 +30,7 @@ class ReadBudget:
         return Reservation(self)
 
     def room(self, organization: Hashable) -> int:
-        """The bytes that are left of an organization's share, which is half of what the others leave; None has no share."""
+        """The bytes that are left of an organization's share: half of what the others leave; None may take all."""
         return self.available if organization is None else (self.available - self.held[organization]) // 2
 
 
