@@ -267,7 +267,10 @@ class Settings(BaseSettings):
         description="Load from 0 to 1 above which a front end refuses requests; 1 turns this off.",
     )
     max_upstream_connections: int = Field(
-        5000, ge=1, description="Maximum number of connections to applications per process; calls without one get 503."
+        10_000,
+        ge=1,
+        description="Maximum number of connections to applications per process, shared like GATEWAY_MAX_REQUESTS; "
+        "calls without one get 503.",
     )
     cache_bytes: int = Field(
         64 << 20,

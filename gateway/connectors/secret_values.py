@@ -6,7 +6,6 @@ The operator decides which references an organization may use (`GATEWAY_SECRET_R
 import logging
 import os
 import re
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -21,6 +20,7 @@ from gateway.errors import FieldError, InvalidCredentials, ReauthorizationRequir
 from gateway.foundation.aio.clock import steady
 from gateway.foundation.aio.single_flight import SingleFlight
 from gateway.foundation.aio.turns import Places
+from gateway.foundation.least_used import LeastUsed
 from gateway.foundation.vault.key_services.hashicorp import field_of_secret, look_up_token
 from gateway.foundation.vault.key_services.service import (
     Http,
@@ -69,7 +69,8 @@ class SecretValues:
     ) -> None:
         self._session, self._allowed, self._environ, self._now = session, allowed, environ, now
         #: whose secret → its value, and when it was asked for
-        self._values: OrderedDict[_Key, tuple[str, float]] = OrderedDict()
+        self._values: dict[_Key, tuple[str, float]] = {}
+        self._used: LeastUsed[_Key] = LeastUsed(_MAX_VALUES)
         self._reading = SingleFlight(self._read)
         self._places = Places(_READS_AT_ONCE)
 
@@ -137,6 +138,7 @@ class SecretValues:
             key = organization_id, SecretReference.read(url)
             self._reading.forget_one(key)
             self._values.pop(key, None)
+            self._used.discard(key)
 
     def _allowed_reference(self, organization_id: UUID, text: object) -> SecretReference:
         """The reference; raises ValueError if it is none, or if the organization may not use it."""
@@ -160,10 +162,10 @@ class SecretValues:
             raise _error_of(reference, error) from None
         value = value.rstrip("\r\n")
         if self._reading.is_shared(key):
+            self._used.discard(key)
             self._values[key] = value, asked_at
-            self._values.move_to_end(key)
-            if len(self._values) > _MAX_VALUES:
-                self._values.popitem(last=False)
+            for dropped in self._used.add(key, organization_id):
+                del self._values[dropped]
         return value
 
 

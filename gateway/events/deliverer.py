@@ -39,6 +39,7 @@ from gateway.events.webhook import (
     turn_result,
 )
 from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.turns import Turns, compute_for
 
 log = logging.getLogger(__name__)
 
@@ -110,8 +111,8 @@ class Deliverer:
         self._rights_of = rights_of
         self._retry_seconds = retry_seconds
         self._woken = asyncio.Event()
-        #: limits the connections of turns, because jobs need the pool too
-        self._reading = asyncio.Semaphore(_READERS)
+        #: limits the connections of turns, because jobs need the pool too; organizations take turns
+        self._reading = Turns(_READERS)
         #: organizations with an active webhook, so that other organizations' events are ignored; None if unknown
         self._subscribed: set[str] | None = None
         #: turns in progress, with their organizations
@@ -196,6 +197,7 @@ class Deliverer:
 
     async def _turn(self, claimed: ClaimedWebhook, turn: Callable[[], Awaitable[None]]) -> None:
         extra = {"webhook": str(claimed.webhook.id)}
+        compute_for(claimed.webhook.organization_id)
         try:
             await turn()
         except Exception as error:

@@ -4,7 +4,6 @@ import asyncio
 import hashlib
 import re
 import time
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,9 +17,11 @@ from gateway.access.audit.entry import INSERT_ENTRIES, Entry, inserting
 from gateway.errors import Unavailable
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.aio.turns import computing_for
 from gateway.foundation.db.batch_writer import rows_of
 from gateway.foundation.db.notifications import NOTIFY_ALL, WRITTEN
 from gateway.foundation.db.pool import Database
+from gateway.foundation.least_used import LeastUsed
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult
 
@@ -98,7 +99,6 @@ class CachedAnswer:
 class _Entry:
     answer: OperationResult
     received_at: float
-    size: int
 
 
 #: the connector, and a digest of the operation with its params
@@ -131,8 +131,8 @@ class ResponseCache:
         self._writes: dict[UUID, dict[str, float]] = {}
         #: announcements of writes that PostgreSQL has not accepted yet
         self._announcing: set[asyncio.Task[None]] = set()
-        self._bytes = 0
-        self._entries: OrderedDict[Key, _Entry] = OrderedDict()
+        self._entries: dict[Key, _Entry] = {}
+        self._used: LeastUsed[Key] = LeastUsed(max_bytes)
         self._in_flight: dict[Key, asyncio.Task[OperationResult]] = {}
         #: connector → its keys that are cached or in flight
         self._keys: dict[UUID, set[Key]] = {}
@@ -145,7 +145,7 @@ class ResponseCache:
         age = time.monotonic() - entry.received_at
         if max_age is not None and age > max_age:
             return None
-        self._entries.move_to_end(key)
+        self._used.use(key)
         return CachedAnswer(entry.answer, age)
 
     async def fetch(
@@ -186,16 +186,15 @@ class ResponseCache:
         if size > self._max_bytes // _LARGEST_SHARE:
             return
         self._remove(key)
-        self._entries[key] = _Entry(answer, time.monotonic(), size)
-        self._bytes += size
+        self._entries[key] = _Entry(answer, time.monotonic())
         self._keys.setdefault(key[0], set()).add(key)
-        while self._bytes > self._max_bytes:
-            self._remove(next(iter(self._entries)))
+        for dropped in self._used.add(key, computing_for(), size):
+            self._remove(dropped)
 
     def _remove(self, key: Key) -> None:
         entry = self._entries.pop(key, None)
         if entry is not None:
-            self._bytes -= entry.size
+            self._used.discard(key)
             self._drop_key(key)
 
     def _drop_key(self, key: Key) -> None:
@@ -290,8 +289,8 @@ class ResponseCache:
         """Drop what this process caches of the connector, and share no call that began before."""
         for key in self._keys.pop(connector_id, ()):
             self._in_flight.pop(key, None)
-            entry = self._entries.pop(key, None)
-            self._bytes -= entry.size if entry is not None else 0
+            self._entries.pop(key, None)
+            self._used.discard(key)
 
     def on_writing(self, subject: str) -> None:
         """A write is about to be sent, perhaps by another process."""

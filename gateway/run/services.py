@@ -35,6 +35,7 @@ from gateway.events.deliverer import RecordsOfDeliveries
 from gateway.events.services import EventServices, open_events
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.aio.remembered import Remembered
+from gateway.foundation.aio.threads import share_threads
 from gateway.foundation.db.notifications import RESTARTING, NotificationListener, notify
 from gateway.foundation.db.pool import Database
 from gateway.foundation.db.replica import Replica
@@ -151,6 +152,7 @@ async def _listening(services: Services) -> AsyncIterator[None]:
 @asynccontextmanager
 async def _open(settings: Settings) -> AsyncIterator[Services]:
     """Open all services except those for callers of a front end."""
+    share_threads()
     written_keys = read_keys(settings.encryption_keys, settings.encryption_keys_file)
     catalog = serving_catalog(settings.specs)
     require_one_vault(settings.secret_references, written_keys)

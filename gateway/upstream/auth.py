@@ -2,13 +2,14 @@
 
 import re
 from base64 import b64encode
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from time import monotonic
 from typing import Any, Protocol
 
 from gateway.errors import MAX_FAULTS, FieldError, InvalidCredentials, ReauthorizationRequired
+from gateway.foundation.aio.turns import computing_for
+from gateway.foundation.least_used import LeastUsed
 from gateway.kinds.authentication import Assertion, AuthMethod
 from gateway.kinds.spec import ConnectorSpec
 from gateway.kinds.suggestions import did_you_mean
@@ -71,16 +72,17 @@ class Doubts:
 
     def __init__(self) -> None:
         #: rate scope → the end of that time, by the monotonic clock
-        self._settled: OrderedDict[str, float] = OrderedDict()
+        self._settled: dict[str, float] = {}
+        self._used: LeastUsed[str] = LeastUsed(_MAX_SETTLED)
 
     def is_settled(self, scope_id: str) -> bool:
         return monotonic() < self._settled.get(scope_id, 0.0)
 
     def settle(self, scope_id: str) -> None:
+        self._used.discard(scope_id)
         self._settled[scope_id] = monotonic() + _SETTLED
-        self._settled.move_to_end(scope_id)
-        if len(self._settled) > _MAX_SETTLED:
-            self._settled.popitem(last=False)
+        for dropped in self._used.add(scope_id, computing_for()):
+            del self._settled[dropped]
 
 
 def headers_for(method: AuthMethod, credentials: Mapping[str, str]) -> dict[str, str]:

@@ -28,6 +28,7 @@ from yarl import URL
 from gateway.errors import GatewayError, UpstreamInvalidResponse
 from gateway.foundation.aio.bodies import read_body
 from gateway.foundation.hosts import host_matches
+from gateway.upstream.name_lookups import NameLookups
 from gateway.upstream.response_heads import BoundedResponses
 
 # `is_global` of Python 3.11 lets through 6to4, NAT64, mapped and site-local forms: these lists follow the IANA
@@ -163,7 +164,7 @@ class EgressConnector(TCPConnector):
     """
 
     def __init__(self, policy: EgressPolicy, **options: Any) -> None:
-        super().__init__(socket_factory=self._open_socket, **options)
+        super().__init__(socket_factory=self._open_socket, resolver=NameLookups(), **options)
         self._policy = policy
         self._factory = partial(BoundedResponses, loop=self._loop)  # type: ignore[assignment]  # a subclass
 

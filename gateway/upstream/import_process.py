@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from gateway.errors import InvalidParams
+from gateway.foundation.aio.turns import Turns
 from gateway.kinds.importing.importing import imported_from
 from gateway.kinds.importing.mapping import Options
 from gateway.kinds.importing.model import ImportFailed
@@ -32,8 +33,8 @@ _TIMEOUT = 120.0
 #: maximum errors of a spec that are reported
 _MAX_ERRORS = 50
 _ENTITY = re.compile("[a-z][a-z0-9_]*")
-#: one import at a time for each process of the gateway
-_TURN = asyncio.Lock()
+#: one import at a time for each process of the gateway; organizations take turns
+_TURN = Turns()
 
 
 class ImportRequest(msgspec.Struct, frozen=True, kw_only=True):

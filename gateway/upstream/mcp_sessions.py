@@ -7,7 +7,6 @@ request is the answer of a server that knows the session.
 """
 
 import re
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
@@ -17,6 +16,8 @@ from yarl import URL
 
 from gateway.errors import UpstreamInvalidResponse
 from gateway.foundation import payloads
+from gateway.foundation.aio.turns import computing_for
+from gateway.foundation.least_used import LeastUsed
 from gateway.foundation.mcp import SESSION, VERSION, VERSIONS
 from gateway.upstream.mcp_messages import initialize_params, initialized_body, is_to_request, message
 from gateway.upstream.rate_limits import digest_of
@@ -38,7 +39,8 @@ class McpSessions:
 
     def __init__(self) -> None:
         #: with the digest of the credentials that began the session
-        self._begun: OrderedDict[tuple[str, URL], tuple[str, Mapping[str, str]]] = OrderedDict()
+        self._begun: dict[tuple[str, URL], tuple[str, Mapping[str, str]]] = {}
+        self._used: LeastUsed[tuple[str, URL]] = LeastUsed(_MAX_SESSIONS)
 
     def of(self, scope_id: str, url: URL, credentials: Mapping[str, str]) -> Mapping[str, str] | None:
         """The headers of a session; None before it has begun with these credentials."""
@@ -48,10 +50,10 @@ class McpSessions:
     def keep(self, scope_id: str, url: URL, credentials: Mapping[str, str], found: Mapping[str, str]) -> None:
         """Keep the headers of a session, in place of the session of other credentials."""
         key = scope_id, url
+        self._used.discard(key)
         self._begun[key] = digest_of(credentials), found
-        self._begun.move_to_end(key)
-        if len(self._begun) > _MAX_SESSIONS:
-            self._begun.popitem(last=False)
+        for dropped in self._used.add(key, computing_for()):
+            del self._begun[dropped]
 
 
 async def in_session(

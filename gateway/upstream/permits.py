@@ -1,10 +1,11 @@
 """Permits to send a request: each takes a place in the limit of its rate scope, and one connection of the process."""
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from types import TracebackType
 from typing import Self
 
 from gateway.errors import Unavailable
+from gateway.foundation.aio.turns import computing_for
 from gateway.foundation.telemetry.metrics import REFUSED
 from gateway.upstream.rate_limits import RateLimiter, RateScope
 
@@ -15,15 +16,29 @@ _RETRY_AFTER = 1
 class Permits:
     """The permits of a process.
 
-    No rate scope holds more connections than are left: a slow account leaves the others at least as many as it uses.
+    An organization holds no more connections than are left, and none of its rate scopes more than are left of this
+    share: a slow account leaves the others at least as many as it uses. Work that belongs to no organization, such as
+    that of a process with one caller, may use all of them.
     """
 
     def __init__(self, limiter: RateLimiter, max_connections: int) -> None:
         self.limiter = limiter
         #: connections that are left
         self.left = max_connections
-        #: scope → its connections, of those that have any
-        self.held: dict[str, int] = {}
+        #: scope → its connections, and organization → its connections, of those that have any
+        self.held: dict[Hashable, int] = {}
+
+    def room(self, organization: Hashable) -> int:
+        """The connections that are left of an organization's share."""
+        return self.left if organization is None else (self.left - self.held.get(organization, 0)) // 2
+
+    def count(self, holder: Hashable, more: int) -> None:
+        """Count so many more connections of a scope or an organization."""
+        held = self.held.get(holder, 0) + more
+        if held:
+            self.held[holder] = held
+        else:
+            del self.held[holder]
 
 
 class Permit:
@@ -33,12 +48,13 @@ class Permit:
     connection is left.
     """
 
-    __slots__ = ("_has_place", "_permits", "_scope", "_timeout", "headers")
+    __slots__ = ("_has_place", "_organization", "_permits", "_scope", "_timeout", "headers")
 
     def __init__(self, permits: Permits, scope: RateScope, timeout: float) -> None:
         self._permits = permits
         self._scope = scope
         self._timeout = timeout
+        self._organization = computing_for()
         self._has_place = False
         #: the headers of the response, which may say what is left of the application's limit
         self.headers: Mapping[str, str] | None = None
@@ -49,13 +65,14 @@ class Permit:
         if turn is not None:
             await turn
         self._has_place = True
-        held = permits.held.get(scope_id, 0)
-        if held >= permits.left:
+        if permits.held.get(scope_id, 0) >= permits.room(self._organization):
             self.give_place()
             REFUSED.add("upstream_connections")
             raise Unavailable("too many calls of applications are under way; try again", retry_after=_RETRY_AFTER)
         permits.left -= 1
-        permits.held[scope_id] = held + 1
+        permits.count(scope_id, 1)
+        if self._organization is not None:
+            permits.count(self._organization, 1)
         return self
 
     def give_place(self) -> None:
@@ -69,7 +86,7 @@ class Permit:
     ) -> None:
         permits, scope_id = self._permits, self._scope.id
         permits.left += 1
-        held = permits.held.pop(scope_id) - 1
-        if held:
-            permits.held[scope_id] = held
+        permits.count(scope_id, -1)
+        if self._organization is not None:
+            permits.count(self._organization, -1)
         self.give_place()

@@ -50,7 +50,7 @@ LONGEST_STREAM = 12 * 3600.0
 #: bytes; a slow reader holds about ten times this
 READ_BUFFER = 64 << 10
 #: connections to applications that a process holds at a time
-MAX_CONNECTIONS = 5000
+MAX_CONNECTIONS = 10_000
 #: seconds that a request waits for a permit
 PERMIT_TIMEOUT = 10.0
 

@@ -190,7 +190,12 @@ async def front_end(stack: contextlib.AsyncExitStack, stores: Stores, port: int,
     running = await stack.enter_async_context(
         server("gateway", "serve", port=port, environment=environment, core=core, path="/healthz")
     )
-    async with Api.of(running.url, stores.client.id, stores.client.secret) as api:
+    return await target_of(running, stores.client)
+
+
+async def target_of(running: Server, client: NewClient) -> Target:
+    """A new connector of a client's organization."""
+    async with Api.of(running.url, client.id, client.secret) as api:
         connector = await api.connector("support-desk", validate=False)
         return Target(running, f"{connector.path}/execute", api.headers)
 

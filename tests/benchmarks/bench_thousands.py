@@ -165,7 +165,7 @@ async def _in_flight(report: Report, stores: Stores, calls: int) -> None:
             "GATEWAY_UPSTREAM_SUPPORT_DESK": (await stack.enter_async_context(application(seconds=LONG_SECONDS))).url,
             "GATEWAY_DATABASE_URL": f"{url}{'&' if '?' in url else '?'}application_name={name}",
             # None of the callers is to find the ceiling: the last connections below it are for other accounts.
-            "GATEWAY_MAX_UPSTREAM_CONNECTIONS": str(2 * calls),
+            "GATEWAY_MAX_UPSTREAM_CONNECTIONS": str(3 * calls),
         }
         target = await front_end(stack, replace(stores, environment={**stores.environment, **changed}), free_port())
         paths = [target.path]

@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from tests.benchmarks.relays import LARGE, SMALL, answer
@@ -109,13 +109,13 @@ class _Line(asyncio.Protocol):
             if not separator:
                 return
             self._head, self._buffer = head.lower(), b""
-            self._left = _number(self._head, b"content-length") - len(rest)
+            self._left = number_in(self._head, b"content-length") - len(rest)
         else:
             self._left -= len(data)
         if self._left <= 0:
             self._left = -1
             seconds = time.perf_counter() - self._sent_at
-            self._callers.on_response(self, int(self._head[9:12]), seconds, _number(self._head, b"retry-after"))
+            self._callers.on_response(self, int(self._head[9:12]), seconds, number_in(self._head, b"retry-after"))
 
     def connection_lost(self, exc: BaseException | None) -> None:
         self.is_open = False
@@ -125,7 +125,8 @@ class _Line(asyncio.Protocol):
         self._transport.abort()
 
 
-def _number(head: bytes, name: bytes) -> int:
+def number_in(head: bytes, name: bytes) -> int:
+    """The value of a header in a head in lower case; 0 if there is none."""
     return int(head.partition(b"\r\n" + name + b": ")[2].split(b"\r\n", 1)[0] or 0)
 
 
@@ -138,12 +139,19 @@ class Callers:
         body = json.dumps(document).encode()
         fields = {"Content-Type": "application/json", **headers, "Content-Length": str(len(body))}
         head = "\r\n".join([f"Host: {parts.netloc}", *(f"{name}: {value}" for name, value in fields.items())])
-        self._requests = [f"POST {path} HTTP/1.1\r\n{head}\r\n\r\n".encode() + body for path in paths]
+        self.requests = [f"POST {path} HTTP/1.1\r\n{head}\r\n\r\n".encode() + body for path in paths]
         self._lines: list[_Line] = []
         self.in_flight = 0
         self._free: list[_Line] = []
         self._is_closed_loop = False
         self._clear()
+
+    @classmethod
+    def prepared(cls, url: str, requests: Sequence[bytes]) -> Self:
+        """Callers whose connections send prepared requests."""
+        callers = cls(url, [], {})
+        callers.requests = list(requests)
+        return callers
 
     def _clear(self) -> None:
         self._answers: Counter[int] = Counter()
@@ -178,7 +186,7 @@ class Callers:
     async def connect(self, connections: int) -> None:
         loop = asyncio.get_running_loop()
         for number in range(connections):
-            request = self._requests[number % len(self._requests)]
+            request = self.requests[number % len(self.requests)]
             _, line = await loop.create_connection(lambda request=request: _Line(self, request), *self._address)
             self._lines.append(line)
 

@@ -5,6 +5,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
@@ -35,6 +36,19 @@ def cpu_of_children(name: str) -> float:
                 times = process.cpu_times()
                 seconds += times.user + times.system
     return seconds
+
+
+def on_core(pid: int, core: int) -> None:
+    """Let a process use one core only, where the system allows it."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(pid, {core % (os.cpu_count() or 1)})
+
+
+def waited_for_processor(pid: int) -> float:
+    """Seconds for which the main thread of a process was ready and had no processor; 0 where that is not known."""
+    with suppress(OSError):
+        return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[1]) / 1e9
+    return 0.0
 
 
 @contextmanager
@@ -70,8 +84,8 @@ async def served(program: Program, port: int, *, core: int | None = 0, path: str
     """A program that listens on a port, until the block ends; ready when it answers anything at `path`."""
     await program.start()
     try:
-        if core is not None and hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(program.pid, {core % (os.cpu_count() or 1)})
+        if core is not None:
+            on_core(program.pid, core)
         url = f"http://127.0.0.1:{port}"
         await program.answers(url + path)
         yield Server(url, program.pid)

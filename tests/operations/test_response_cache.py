@@ -10,6 +10,7 @@ import pytest
 
 from gateway.access.audit.entry import Entry
 from gateway.errors import Unavailable
+from gateway.foundation.aio.turns import compute_for
 from gateway.foundation.db.notifications import WRITTEN, NotificationListener
 from gateway.foundation.db.pool import Database
 from gateway.operations.response_cache import WRITING, AuditedWrite, Freshness, ResponseCache, key_of
@@ -267,6 +268,19 @@ async def test_the_memory_is_capped_and_the_least_used_goes_first(cache):
     assert left[0] == 0
     assert 1 not in left
     assert left[-1] == 11
+
+
+async def test_the_answers_of_one_organization_drive_out_none_of_another(cache):
+    polite, hostile = uuid4(), uuid4()
+    compute_for("polite")
+    await cache.fetch(key(polite, id=0), Application(size=8000), Freshness(5))
+
+    compute_for("hostile")
+    for number in range(100):
+        await cache.fetch(key(hostile, id=number), Application(size=8000), Freshness(5))
+
+    assert cache.find(key(polite, id=0), 60) is not None
+    assert cache.find(key(hostile, id=99), 60) is not None
 
 
 async def test_an_answer_that_would_fill_the_memory_is_not_kept(cache):

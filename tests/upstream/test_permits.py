@@ -1,11 +1,13 @@
 """Connections to applications: one ceiling for the process, shared between rate scopes."""
 
+import asyncio
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
 import pytest
 
 from gateway.errors import Unavailable
+from gateway.foundation.aio.turns import compute_for
 from gateway.upstream.permits import Permit, Permits
 from gateway.upstream.rate_limits import RateScope, Unlimited
 
@@ -44,6 +46,31 @@ async def test_one_account_takes_no_more_than_it_leaves_to_others():
 
     async with AsyncExitStack() as stack:
         assert [await taken(permits, stack, name) for name in ("dead", "a", "b")] == [50, 25, 13]
+
+
+async def test_an_organization_takes_half_of_what_the_others_leave_whatever_the_number_of_its_accounts():
+    permits = Permits(Unlimited(), 100)
+
+    async def taken_by(organization: str) -> int:
+        compute_for(organization)
+        return sum([await taken(permits, stack, f"{organization} {number}") for number in range(20)])
+
+    async with AsyncExitStack() as stack:
+        hostile = await asyncio.create_task(taken_by("hostile"))
+        polite = await asyncio.create_task(taken_by("polite"))
+
+    assert (hostile, polite) == (50, 25)
+    assert permits.held == {}
+
+
+async def test_a_slow_account_leaves_connections_to_the_others_of_its_organization():
+    permits = Permits(Unlimited(), 100)
+    compute_for("organization")
+
+    async with AsyncExitStack() as stack:
+        slow, others = await taken(permits, stack, "slow"), await taken(permits, stack, "other")
+
+    assert (slow, others) == (25, 13)
 
 
 async def test_many_accounts_share_all_of_it():

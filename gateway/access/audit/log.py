@@ -50,6 +50,12 @@ from gateway.foundation.db.where import OF_WORKSPACES, Where
 #: the calls that recent ones are read from, and their combinations
 _RECENT_ENTRIES, _RECENT_ROWS = 100_000, 1000
 _PRUNE = "SELECT gateway_prune_audit($1, $2)"
+# A trigger counts entries without a `call_id` and accepted jobs; other statements count writes and the ends of jobs.
+_INSERT_NOTED = f"""
+    WITH noted AS ({INSERT_ENTRIES} RETURNING organization_id, at, outcome, took_ms, entry_kind, call_id)
+    SELECT gateway_count_calls(array_agg(organization_id), array_agg(at), array_agg(outcome), array_agg(took_ms))
+    FROM noted WHERE call_id IS NOT NULL AND entry_kind = 'event' AND outcome <> 'accepted' HAVING count(*) > 0
+"""
 #: the ids and names of those who approved the call of an entry: a JSON array, or null
 APPROVERS = """
     (SELECT json_agg(json_build_object('id', approver, 'name', clients.name) ORDER BY place)::text
@@ -143,7 +149,7 @@ class Audit:
         self._database = database
         self._calls = BatchWriter(database, COUNT, "usage")
         self._writer = BatchWriter(
-            database, INSERT_ENTRIES, "audit", None if spool is None else Spool(spool, _with_call_id)
+            database, _INSERT_NOTED, "audit", None if spool is None else Spool(spool, _with_call_id)
         )
 
     def record(
@@ -192,8 +198,6 @@ class Audit:
     def note(self, entry: Entry) -> None:
         """Add an entry that has ended to the next batch."""
         entry.at = entry.at or CLOCK.unix_time()
-        if entry.begun is not None:
-            self.count(entry)  # PostgreSQL counts what has no `call_id`
         self._writer.add(entry, is_urgent=entry.changed is not None, id_=entry.begun)
 
     def count(self, entry: Entry) -> None:

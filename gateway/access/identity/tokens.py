@@ -65,6 +65,7 @@ class Tokens:
             max_cached=_MAX_CACHED,
             subjects=_clients_of,
             seconds=lambda token: token.seconds_left,
+            holder=lambda token: token.client.organization_ids,
         )
         self.on_notify, self.invalidate_all = self._verified.on_notify, self._verified.invalidate_all
 

@@ -1,7 +1,6 @@
 """The use case of clients: exchange the token of a trusted issuer for a token of the person whom it names."""
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -20,6 +19,7 @@ from gateway.contract.people import MAX_GROUPS, NewPerson, PersonChange, PersonS
 from gateway.errors import Conflict, OAuthError
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.db.pool import Database
+from gateway.foundation.least_used import LeastUsed
 
 if TYPE_CHECKING:
     from gateway.access.sign_in.provider import Provider
@@ -64,7 +64,8 @@ class TokenExchange:
         self._base_url = base_url
         self._seconds = min(seconds, _MAX_SECONDS)
         self._is_private = is_private
-        self._providers: OrderedDict[str, Provider] = OrderedDict()
+        self._providers: dict[str, Provider] = {}
+        self._used: LeastUsed[str] = LeastUsed(_MAX_PROVIDERS)
 
     async def exchange(self, request: ExchangeRequest) -> GrantedTokenView:
         """The token of a session in which the client acts for the person; raises the errors of `authenticated` too."""
@@ -147,7 +148,7 @@ class TokenExchange:
             audience=self._base_url if request.is_assertion else issuer.audience,
             client_id=str(client.id) if request.is_assertion else None,
         )
-        provider, now = self._provider(issuer.issuer), CLOCK.unix_time()
+        provider, now = self._provider(issuer), CLOCK.unix_time()
         try:
             try:
                 return verified_assertion(request.token, await provider.keys(), expected, now)
@@ -156,18 +157,20 @@ class TokenExchange:
         except SignInRefused as error:
             raise _invalid(error.detail) from error
 
-    def _provider(self, issuer: str) -> "Provider":
+    def _provider(self, issuer: TrustedIssuer) -> "Provider":
         """The issuer's metadata and keys, which are fetched from public addresses only, unless the operator allows
         others.
         """
         from gateway.access.sign_in.provider import Provider
 
-        provider = self._providers.get(issuer)
-        if provider is None:
-            provider = self._providers[issuer] = Provider(provider_of(issuer, is_private=self._is_private))
-        self._providers.move_to_end(issuer)
-        if len(self._providers) > _MAX_PROVIDERS:
-            self._providers.popitem(last=False)
+        name = issuer.issuer
+        provider = self._providers.get(name)
+        if provider is not None:
+            self._used.use(name)
+            return provider
+        provider = self._providers[name] = Provider(provider_of(name, is_private=self._is_private))
+        for dropped in self._used.add(name, issuer.organization_id):
+            del self._providers[dropped]
         return provider
 
     def _resource(self, claims: Mapping[str, Any], request: ExchangeRequest) -> str | None:

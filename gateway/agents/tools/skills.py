@@ -14,7 +14,7 @@ from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.features import ListPage
 from gateway.agents.tools.backend import Backend
 from gateway.errors import NotFound
-from gateway.foundation.aio.turns import in_thread
+from gateway.foundation.aio.turns import in_thread, mapped
 from gateway.kinds.agent_docs import markdown_of, overview
 from gateway.kinds.catalog import Kind
 
@@ -35,7 +35,7 @@ class KindSkills:
         """The skills of the caller's connectors: the others would only fill the model's context."""
         connected = {each.kind for each in await self._backend.connectors(context.caller)}
         kinds = [kind for kind in self._backend.catalog if kind.name in connected and _NAME.fullmatch(kind.name)]
-        return ListPage(await in_thread(lambda kinds: [entry_of(kind) for kind in kinds], kinds))
+        return ListPage(await mapped(entry_of, kinds, is_large=lambda _: True))
 
     async def entry(self, context: Context, uri: str) -> dict[str, Any]:
         """The entry of a skill, whether or not it is listed; raises NotFound."""

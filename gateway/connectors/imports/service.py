@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +16,7 @@ from gateway.connectors.imports.model import ImportedKind, corrected
 from gateway.connectors.imports.store import ImportedKindStore
 from gateway.contract.connectors import MCP
 from gateway.errors import Conflict, InvalidParams, NotFound
+from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.importing.changes import Change, changes_between, with_confirmed_effects
 from gateway.kinds.importing.importing import kind_of_documents
@@ -64,6 +66,10 @@ class ImportedKinds:
         self._catalog.serve_imported(each for each in kinds if not self._catalog.is_of_folder(each.name))
         if kinds or before > 1:
             self._on_change()
+
+
+def _changes(served: Kind, drafted: Kind) -> list[Change]:
+    return list(changes_between(served, drafted))
 
 
 def _readable(stored: Sequence[ImportedKind]) -> Iterator[Kind]:
@@ -131,8 +137,8 @@ class Imports:
                 if name not in self._catalog.kinds:
                     raise
         served = self._catalog.kinds[name]
-        drafted = await asyncio.to_thread(kind_of_documents, document["connector"], document["entities"])
-        changes = await asyncio.to_thread(lambda: list(changes_between(served, drafted)))
+        drafted = await in_thread(partial(kind_of_documents, document["connector"]), document["entities"])
+        changes = await in_thread(partial(_changes, served), drafted)
         if not changes:
             return name
         draft = await self._store_draft(caller, address.url, document, report)
@@ -201,9 +207,9 @@ class Imports:
         """A version, and its differences from the served one; raises NotFound."""
         self.require(caller)
         found = await self._store.get(kind, version)
-        drafted = await asyncio.to_thread(found.as_kind)
+        drafted = await in_thread(ImportedKind.as_kind, found)
         served = self._catalog.kinds.get(kind)
-        changes = None if served is None else await asyncio.to_thread(lambda: list(changes_between(served, drafted)))
+        changes = None if served is None else await in_thread(partial(_changes, served), drafted)
         return Review(version=found, kind=drafted, changes=changes)
 
     async def serve(
@@ -238,9 +244,8 @@ class Imports:
         self.require(caller)
         found = await self._store.get(kind, version)
         document = found.document
-        return await asyncio.to_thread(
-            lambda: list(texts_of(document["connector"], document["entities"], found.source))
-        )
+        texts = partial(texts_of, document["connector"], document["entities"])
+        return await in_thread(lambda source: list(texts(source)), found.source)
 
     def require(self, caller: Caller) -> None:
         """Raise NotFound for callers that may not import."""

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,7 +19,9 @@ from gateway.context_store.search.filters import Query
 from gateway.context_store.search.planner import Phase, Plan, Statement, page, plan_search
 from gateway.context_store.search.terms import Vocabulary
 from gateway.errors import FieldError, InvalidQuery
+from gateway.foundation.aio.turns import computing_for
 from gateway.foundation.db.pool import Connection
+from gateway.foundation.least_used import LeastUsed
 
 #: timeout of a search in seconds, after which PostgreSQL cancels it
 TIME_LIMIT = 5.0
@@ -67,7 +68,8 @@ class ContextStore:
     def __init__(self, cursor_key: bytes, *, time_limit: float = TIME_LIMIT) -> None:
         self._cursor_key = cursor_key
         self._time_limit = time_limit
-        self._remembered: OrderedDict[tuple[UUID, str], tuple[float, StoredEntity]] = OrderedDict()
+        self._remembered: dict[tuple[UUID, str], tuple[float, StoredEntity]] = {}
+        self._used: LeastUsed[tuple[UUID, str]] = LeastUsed(MAX_REMEMBERED)
 
     async def search(
         self, connection: Connection, connector_id: UUID, entity: str, query: Query, at: str = ""
@@ -118,10 +120,10 @@ class ContextStore:
     async def _looked_up(self, connection: Connection, connector_id: UUID, name: str) -> StoredEntity | None:
         entity = await find(connection, connector_id, name)
         if entity:
+            self._used.discard((connector_id, name))
             self._remembered[connector_id, name] = time.monotonic(), entity
-            self._remembered.move_to_end((connector_id, name))
-            if len(self._remembered) > MAX_REMEMBERED:
-                self._remembered.popitem(last=False)
+            for dropped in self._used.add((connector_id, name), computing_for()):
+                del self._remembered[dropped]
         return entity
 
 

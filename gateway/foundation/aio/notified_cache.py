@@ -1,12 +1,13 @@
 """What a process caches of organizations, clients, tokens and connectors until PostgreSQL notifies it of a change."""
 
-from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Hashable
 from typing import Generic, TypeVar
 from uuid import UUID
 
 from gateway.foundation.aio.clock import steady
 from gateway.foundation.aio.single_flight import SingleFlight
+from gateway.foundation.aio.turns import computing_for
+from gateway.foundation.least_used import LeastUsed
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
@@ -23,11 +24,16 @@ def _longest(_value: object) -> float:
     return LONGEST
 
 
+def _of_task(_value: object) -> Hashable:
+    return computing_for()
+
+
 class NotifiedCache(Generic[K, V]):
     """Caches one value for each key; concurrent callers share a look-up.
 
     A value is used while `is_current`: until the process is notified of a change of one of the value's subjects, which
-    by default is its key. While the process may miss notifications, a value is used for `unnotified` seconds.
+    by default is its key. While the process may miss notifications, a value is used for `unnotified` seconds. The
+    organizations whose values these are share the cache: by default that of the task that looks a value up.
     """
 
     def __init__(
@@ -39,16 +45,18 @@ class NotifiedCache(Generic[K, V]):
         max_cached: int = 10_000,
         subjects: Callable[[K, V], Collection[Hashable]] = _itself,
         seconds: Callable[[V], float] = _longest,
+        holder: Callable[[V], Hashable] = _of_task,
     ) -> None:
         self._read = read
         self._is_current = is_current
         self._unnotified = unnotified
-        self._max_cached = max_cached
         self._subjects = subjects
         #: for how long a value may be used at most
         self._seconds = seconds
-        #: key → until when its value is used without notifications, and with them; least recently used first
-        self._cached: OrderedDict[K, tuple[float, float, V]] = OrderedDict()
+        self._holder = holder
+        #: key → until when its value is used without notifications, and with them
+        self._cached: dict[K, tuple[float, float, V]] = {}
+        self._used: LeastUsed[K] = LeastUsed(max_cached)
         self._keys: dict[Hashable, set[K]] = {}
         self._reading = SingleFlight(self._look_up)
 
@@ -58,7 +66,7 @@ class NotifiedCache(Generic[K, V]):
         if found is not None:
             now = steady()
             if now < found[0] or (now < found[1] and self._is_current()):
-                self._cached.move_to_end(key)
+                self._used.use(key)
                 return found[2]
         return await self._reading(key)
 
@@ -77,14 +85,15 @@ class NotifiedCache(Generic[K, V]):
             self._cached[key] = min(now + self._unnotified, until), until, value
             for subject in self._subjects(key, value):
                 self._keys.setdefault(subject, set()).add(key)
-            if len(self._cached) > self._max_cached:
-                self._drop(next(iter(self._cached)))
+            for dropped in self._used.add(key, self._holder(value)):
+                self._drop(dropped)
         return value
 
     def _drop(self, key: K) -> None:
         found = self._cached.pop(key, None)
         if found is None:
             return
+        self._used.discard(key)
         for subject in self._subjects(key, found[2]):
             keys = self._keys.get(subject, set())
             keys.discard(key)
@@ -104,4 +113,5 @@ class NotifiedCache(Generic[K, V]):
         """Forget all values, because notifications may have been missed."""
         self._reading.forget()
         self._cached.clear()
+        self._used.clear()
         self._keys.clear()

@@ -4,9 +4,10 @@ Organizations take turns, so that many computations of one do not delay those of
 """
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable
 from contextvars import ContextVar
+from itertools import islice
 from time import perf_counter
 from typing import TypeVar
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -26,42 +27,64 @@ def compute_for(holder: Hashable) -> None:
     _HOLDER.set(holder)
 
 
-class Turns:
-    """A lock: the holders that wait for it take turns, and so do the computations of one."""
+def computing_for() -> Hashable:
+    """The holder of this task's computations; None if none was set."""
+    return _HOLDER.get()
 
-    def __init__(self) -> None:
-        self._is_taken = False
-        #: holder → its waiting computations; the first holder is next
+
+class Turns:
+    """Places: the holders that wait for one take turns, and so do the computations of one. By default a lock."""
+
+    def __init__(self, places: int = 1, of_one: int | None = None) -> None:
+        self._left = places
+        #: places that one holder may have
+        self._of_one = places if of_one is None else of_one
+        self._held: Counter[Hashable] = Counter()
+        #: holder → its waiting computations; the first holder that may have a place is next
         self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
 
     async def __aenter__(self) -> None:
-        if not self._is_taken:
-            self._is_taken = True
+        await self.acquire(_HOLDER.get())
+
+    async def __aexit__(self, *_: object) -> None:
+        self.release(_HOLDER.get())
+
+    async def acquire(self, holder: Hashable) -> None:
+        """Take a place for the holder, until its `release`."""
+        if self._may_take(holder):
+            self._take(holder)
             return
         turn = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(_HOLDER.get(), deque()).append(turn)
+        self._waiting.setdefault(holder, deque()).append(turn)
         try:
             await turn
         except asyncio.CancelledError:
             if not turn.cancelled():
-                self._pass_on()
+                self.release(holder)
             raise
 
-    async def __aexit__(self, *_: object) -> None:
-        self._pass_on()
-
-    def _pass_on(self) -> None:
-        """Give the next turn to the holder that has waited longest; it is the last one afterwards."""
-        while self._waiting:
-            holder = next(iter(self._waiting))
+    def release(self, holder: Hashable) -> None:
+        """Give the place to the holder that has waited longest; it is the last one afterwards."""
+        self._left += 1
+        self._held[holder] -= 1
+        if not self._held[holder]:
+            del self._held[holder]
+        while following := list(islice(filter(self._may_take, self._waiting), 1)):
+            (holder,) = following
             turns = self._waiting.pop(holder)
             turn = turns.popleft()
             if turns:
                 self._waiting[holder] = turns
             if not turn.done():
+                self._take(holder)
                 turn.set_result(None)
-                return
-        self._is_taken = False
+
+    def _may_take(self, holder: Hashable) -> bool:
+        return self._left > 0 and self._held[holder] < self._of_one
+
+    def _take(self, holder: Hashable) -> None:
+        self._left -= 1
+        self._held[holder] += 1
 
 
 class Places:

@@ -1,16 +1,20 @@
 """The state of rate scopes that processes share through Redis; without Redis each process uses its own."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from gateway.foundation.aio.turns import Turns
 from gateway.upstream.limits.budget import ThrottledRate
 from gateway.upstream.refusals import LONGEST_WAIT
 
 #: seconds until Redis counts as unavailable
 _TIMEOUT = 0.5
+#: connections of a process, and those of one organization; a command waits for one for a second with its own time
+_CONNECTIONS, _OF_ONE, _LONGEST = 16, 8, 1.0
 #: seconds without a heartbeat after which a process no longer counts as a user of a scope
 GONE = 5.0
 #: seconds by which the clocks of processes may differ
@@ -35,6 +39,7 @@ class SharedLimits:
 
     def __init__(self, redis: "Redis", process: str) -> None:
         self._redis = redis
+        self._turns = Turns(_CONNECTIONS, _OF_ONE)
         self._process = process
 
     @classmethod
@@ -50,13 +55,13 @@ class SharedLimits:
         """Take up to the given number of a window's tokens; the window has `max_tokens` in all."""
         key = f"gateway:tokens:{scope}:{rate.window_at(unix_time)}"
         try:
-            async with self._redis.pipeline(transaction=True) as pipe:
+            async with asyncio.timeout(_LONGEST), self._turns, self._redis.pipeline(transaction=True) as pipe:
                 pipe.incrby(key, tokens)
                 pipe.pexpire(key, int(rate.seconds * 2000))
                 taken, _ = await pipe.execute()
-            granted = max(0, min(tokens, max_tokens - (int(taken) - tokens)))
-            if granted < tokens:
-                await self._redis.decrby(key, tokens - granted)
+                granted = max(0, min(tokens, max_tokens - (int(taken) - tokens)))
+                if granted < tokens:
+                    await pipe.decrby(key, tokens - granted).execute()
         except _AWAY:
             return None
         return granted
@@ -64,7 +69,7 @@ class SharedLimits:
     async def publish(self, scope: str, unix_time: float, paused: float, throttled: float) -> None:
         """Publish to other processes for how many seconds a scope is paused and throttled."""
         try:
-            async with self._redis.pipeline(transaction=True) as pipe:
+            async with asyncio.timeout(_LONGEST), self._turns, self._redis.pipeline(transaction=True) as pipe:
                 # A longer pause was stored by an earlier release, which believed any `Retry-After`.
                 pipe.zremrangebyscore(_PAUSED, unix_time + LONGEST_WAIT + _DRIFT, "+inf")
                 for key, seconds in ((_PAUSED, paused), (_THROTTLED, throttled)):
@@ -78,7 +83,7 @@ class SharedLimits:
     async def restrictions(self, unix_time: float) -> Mapping[str, Restriction] | None:
         """All restricted scopes, in one round trip."""
         try:
-            async with self._redis.pipeline(transaction=False) as pipe:
+            async with asyncio.timeout(_LONGEST), self._turns, self._redis.pipeline(transaction=False) as pipe:
                 for key, latest in ((_PAUSED, unix_time + LONGEST_WAIT + _DRIFT), (_THROTTLED, "+inf")):
                     pipe.zrangebyscore(key, unix_time, latest, withscores=True)
                 paused, throttled = (dict(each) for each in await pipe.execute())
@@ -94,7 +99,7 @@ class SharedLimits:
     async def processes(self, scopes: Sequence[str], unix_time: float) -> Mapping[str, int] | None:
         """Register this process as a user of these scopes, and count the processes that use each."""
         try:
-            async with self._redis.pipeline(transaction=False) as pipe:
+            async with asyncio.timeout(_LONGEST), self._turns, self._redis.pipeline(transaction=False) as pipe:
                 for scope in scopes:
                     key = f"gateway:processes:{scope}"
                     pipe.zadd(key, {self._process: unix_time})

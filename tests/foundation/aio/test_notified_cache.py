@@ -7,6 +7,7 @@ import pytest
 
 from gateway.errors import NotFound
 from gateway.foundation.aio.notified_cache import NotifiedCache
+from gateway.foundation.aio.turns import compute_for
 
 
 class Rows:
@@ -132,6 +133,20 @@ async def test_nothing_is_kept_of_values_that_were_dropped(rows: Rows):
         cache.on_notify(str(key))
 
     assert (cache._cached, cache._keys) == ({}, {})
+
+
+async def test_the_values_of_one_organization_drive_out_none_of_another(rows: Rows):
+    cache, [polite, *hostile] = rows.cache(), rows.owners
+    compute_for("polite")
+    await cache.get(polite)
+
+    compute_for("hostile")
+    for key in (*hostile, *hostile):
+        await cache.get(key)
+
+    reads = rows.reads
+    await cache.get(polite)
+    assert rows.reads == reads
 
 
 async def test_a_row_that_is_gone_is_not_cached(rows: Rows):
