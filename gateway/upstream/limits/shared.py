@@ -61,7 +61,8 @@ class SharedLimits:
                 taken, _ = await pipe.execute()
                 granted = max(0, min(tokens, max_tokens - (int(taken) - tokens)))
                 if granted < tokens:
-                    await pipe.decrby(key, tokens - granted).execute()
+                    pipe.decrby(key, tokens - granted)
+                    await pipe.execute()
         except _AWAY:
             return None
         return granted
