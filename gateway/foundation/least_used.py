@@ -44,7 +44,7 @@ class LeastUsed(Generic[K]):
         return dropped
 
     def use(self, key: K) -> None:
-        """Note that the entry of a known key was used; a cache that is not half full drops nothing soon."""
+        """Note that the entry of a known key was used. Before a cache is half full, it drops nothing soon."""
         if 2 * self._size < self._most:
             return
         self._holder_of.move_to_end(key)

@@ -178,8 +178,8 @@ class BatchWriter:
     def add(self, row: msgspec.Struct, *, is_urgent: bool = False, id_: UUID | None = None) -> None:
         """Add a row to the next batch, written at once if it is urgent.
 
-        Rows beyond the share of the task's organization are dropped, and logged. A row with an id, by which it is stored
-        once, outlives this process.
+        Rows beyond the share of the task's organization are dropped, and logged. A row with an id, by which it is
+        stored once, outlives this process.
         """
         organization = computing_for()
         if not self._pending.has_room(organization, self._max_buffered):
