@@ -49,20 +49,28 @@ class Batch:
     def __init__(self) -> None:
         self._text = bytearray(b"[")
         self.size = 0
-        #: organization → its rows; None has those of no organization
+        #: organization → its rows, once there are many; None has those of no organization
         self.held: dict[Hashable, int] = {}
         #: the files that have rows of the batch, to be deleted when it is stored
         self.segments: list[Segment] = []
 
-    def add(self, row: msgspec.Struct, organization: Hashable = None) -> None:
+    def add(self, row: msgspec.Struct) -> None:
         _ENCODER.encode_into(row, self._text, -1)
         self._text += b","
         self.size += 1
-        self.held[organization] = self.held.get(organization, 0) + 1
 
-    def has_room(self, organization: Hashable, most: int) -> bool:
-        """Whether the organization may add a row, of so many rows at most."""
-        return self.size < most and self.held.get(organization, 0) < most - self.size
+    def takes(self, organization: Hashable, most: int) -> bool:
+        """Whether the organization may add one of at most so many rows; then it is counted.
+
+        Of all but a quarter, which is not counted, an organization has half of what the others leave.
+        """
+        if self.size < most // 4:
+            return True
+        held = self.held.get(organization, 0)
+        if held >= most - self.size:
+            return False
+        self.held[organization] = held + 1
+        return True
 
     def last(self, start: int) -> bytes:
         """The text of the row that begins there."""
@@ -181,14 +189,13 @@ class BatchWriter:
         Rows beyond the share of the task's organization are dropped, and logged. A row with an id, by which it is
         stored once, outlives this process.
         """
-        organization = computing_for()
-        if not self._pending.has_room(organization, self._max_buffered):
+        if not self._pending.takes(computing_for(), self._max_buffered):
             log.error("rows are dropped: PostgreSQL has been unavailable for too long", extra={"rows": self._name})
             if id_ is not None:
                 self.drop(id_)
             return
         start = self._pending.end
-        self._pending.add(row, organization)
+        self._pending.add(row)
         if self._journal is not None and id_ is not None:
             self._journal.end(id_, self._pending.last(start))
         if is_urgent:

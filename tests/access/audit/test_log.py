@@ -181,7 +181,7 @@ async def test_entries_of_one_organization_leave_room_for_those_of_others_while_
         pass
 
     audit = Audit(database)
-    assert [len(await audit.find(organization_id)) for organization_id in (hostile, polite)] == [5, 2]
+    assert [len(await audit.find(organization_id)) for organization_id in (hostile, polite)] == [6, 2]
 
 
 async def test_a_file_that_has_no_entries_is_set_aside_and_holds_up_no_other(database: Database, tmp_path: Path):
