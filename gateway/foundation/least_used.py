@@ -26,6 +26,8 @@ class LeastUsed(Generic[K]):
     def __init__(self, most: int) -> None:
         self._most = most
         self._size = 0
+        #: whether a cache is half full: before, it drops nothing soon, and the order of use is not needed
+        self.is_filling = False
         self._holder_of: OrderedDict[K, Hashable] = OrderedDict()
         self._held: dict[Hashable, _Held[K]] = {}
 
@@ -36,6 +38,7 @@ class LeastUsed(Generic[K]):
         held.size += size
         self._size += size
         self._holder_of[key] = holder
+        self.is_filling = 2 * self._size >= self._most
         dropped: list[K] = []
         while self._size > self._most:
             is_large = held.size * len(self._held) >= self._size
@@ -44,9 +47,7 @@ class LeastUsed(Generic[K]):
         return dropped
 
     def use(self, key: K) -> None:
-        """Note that the entry of a known key was used; a cache that is not half full drops nothing soon."""
-        if 2 * self._size < self._most:
-            return
+        """Note that the entry of a known key was used."""
         self._holder_of.move_to_end(key)
         self._held[self._holder_of[key]].sizes.move_to_end(key)
 

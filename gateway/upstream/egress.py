@@ -20,7 +20,7 @@ from aiohttp import (
     DummyCookieJar,
     TCPConnector,
 )
-from aiohttp.abc import ResolveResult
+from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.tracing import Trace
 from yarl import URL
@@ -163,8 +163,8 @@ class EgressConnector(TCPConnector):
     and port without a new check: `checked_url` decides which kind may request which host.
     """
 
-    def __init__(self, policy: EgressPolicy, **options: Any) -> None:
-        super().__init__(socket_factory=self._open_socket, resolver=NameLookups(), **options)
+    def __init__(self, policy: EgressPolicy, resolver: AbstractResolver | None = None, **options: Any) -> None:
+        super().__init__(socket_factory=self._open_socket, resolver=resolver or NameLookups(), **options)
         self._policy = policy
         self._factory = partial(BoundedResponses, loop=self._loop)  # type: ignore[assignment]  # a subclass
 

@@ -25,20 +25,8 @@ class Permits:
         self.limiter = limiter
         #: connections that are left
         self.left = max_connections
-        #: scope → its connections, and organization → its connections, of those that have any
+        #: scope → its connections, and organization or None → its connections, of those that have any
         self.held: dict[Hashable, int] = {}
-
-    def room(self, organization: Hashable) -> int:
-        """The connections that are left of an organization's share."""
-        return self.left if organization is None else (self.left - self.held.get(organization, 0)) // 2
-
-    def count(self, holder: Hashable, more: int) -> None:
-        """Count so many more connections of a scope or an organization."""
-        held = self.held.get(holder, 0) + more
-        if held:
-            self.held[holder] = held
-        else:
-            del self.held[holder]
 
 
 class Permit:
@@ -65,14 +53,16 @@ class Permit:
         if turn is not None:
             await turn
         self._has_place = True
-        if permits.held.get(scope_id, 0) >= permits.room(self._organization):
+        organization, all_held = self._organization, permits.held
+        held, held_by_organization = all_held.get(scope_id, 0), all_held.get(organization, 0)
+        room = permits.left if organization is None else (permits.left - held_by_organization) // 2
+        if held >= room:
             self.give_place()
             REFUSED.add("upstream_connections")
             raise Unavailable("too many calls of applications are under way; try again", retry_after=_RETRY_AFTER)
         permits.left -= 1
-        permits.count(scope_id, 1)
-        if self._organization is not None:
-            permits.count(self._organization, 1)
+        all_held[scope_id] = held + 1
+        all_held[organization] = held_by_organization + 1
         return self
 
     def give_place(self) -> None:
@@ -84,9 +74,10 @@ class Permit:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        permits, scope_id = self._permits, self._scope.id
+        permits = self._permits
         permits.left += 1
-        permits.count(scope_id, -1)
-        if self._organization is not None:
-            permits.count(self._organization, -1)
+        for holder in (self._scope.id, self._organization):
+            held = permits.held.pop(holder) - 1
+            if held:
+                permits.held[holder] = held
         self.give_place()

@@ -65,7 +65,7 @@ _CERTIFICATE_FAULTS = {
 EVENT_STREAM = "text/event-stream"
 _NO_HEADERS: Mapping[str, str] = {}
 #: headers whose lists are read
-_LISTS = frozenset({"link", "www-authenticate"})
+_LISTS = ("link", "www-authenticate")
 #: the status of a response that was not received
 _NO_RESPONSE = UpstreamResponse(0, _NO_HEADERS, b"")
 
@@ -421,8 +421,9 @@ def _lower(headers: CIMultiDictProxy[str]) -> dict[str, str]:
     several headers is one list (RFC 9110 §5.3).
     """
     lower = {name.lower(): value if value.isascii() else _without_surrogates(value) for name, value in headers.items()}
-    for name in _LISTS & lower.keys():
-        lower[name] = _without_surrogates(", ".join(headers.getall(name)))
+    for name in _LISTS:
+        if name in lower:
+            lower[name] = _without_surrogates(", ".join(headers.getall(name)))
     return lower
 
 

@@ -41,6 +41,7 @@ from tests.benchmarks.processes import application, beside_the_server, on_core, 
 from tests.benchmarks.report import Figure, Report, measured_alone
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.deployment import Deployment, deployed
+from tests.harness.sandbox import sandbox
 from tests.harness.stores import own_stores
 from tests.jobs.conftest import UNSEALED
 
@@ -173,6 +174,7 @@ class Caller:
     desk: ConnectorApi
     chat_hook: str
     drive: ConnectorApi
+    tracker: ConnectorApi
     #: a job that waits for a person's word or has not begun, so that waits for it last
     job: str
 
@@ -214,9 +216,12 @@ def _notices(caller: Caller, count: int) -> list[bytes]:
 
 
 def _uploads(caller: Caller, count: int) -> list[bytes]:
-    path = f"{caller.drive.path}/upload/files_upload?filename=film.bin&file_mime_type=video/mp4"
-    size = LARGE // 4 if count > 1 else SMALL
-    return [caller.request("POST", path, b"x" * size, **{"Content-Type": "video/mp4"})] * count
+    """The polite caller uploads to an application that the hostile ones do not use, and which they would make slow."""
+    if count > 1:
+        path = f"{caller.drive.path}/upload/files_upload?filename=film.bin&file_mime_type=video/mp4"
+        return [caller.request("POST", path, b"x" * (LARGE // 4), **{"Content-Type": "video/mp4"})] * count
+    path = f"{caller.tracker.path}/upload/issue_attachments?filename=film.bin&issueIdOrKey=ACME-7"
+    return [caller.request("POST", path, b"x" * SMALL, **{"Content-Type": "video/mp4"})]
 
 
 def _waits(caller: Caller, count: int) -> list[bytes]:
@@ -320,10 +325,12 @@ async def _gateway() -> AsyncIterator[tuple[Deployment, Caller, Caller]]:
     async with contextlib.AsyncExitStack() as stack:
         stores = await stack.enter_async_context(own_stores())
         canned = await stack.enter_async_context(application())
+        (apart := stores.directory / "apart").mkdir()
+        other = await stack.enter_async_context(sandbox(apart))
         deployment = await stack.enter_async_context(
             deployed(
                 stores.directory, stores.postgres.url, stores.redis.url, workers=0,
-                GATEWAY_UPSTREAM_SUPPORT_DESK=canned.url, GATEWAY_SYNCHRONIZE="false",
+                GATEWAY_UPSTREAM_SUPPORT_DESK=canned.url, GATEWAY_UPSTREAM_JIRA=other, GATEWAY_SYNCHRONIZE="false",
             )
         )  # fmt: skip
         on_core(deployment.front_ends[0].pid, 0)
@@ -341,8 +348,10 @@ async def _caller(stack: contextlib.AsyncExitStack, deployment: Deployment, owne
     chat = await api.connector("Team-Chat", {"access_token": "token"}, validate=False)
     hook = (await api.post(f"{chat.path}/hook", {"secret": _CHAT_SECRET})).document()
     drive = await api.connector("google-drive", {"access_token": "token", "refresh_token": "refresh"}, validate=False)
+    login = {"username": "ada@example.com", "password": "token"}
+    tracker = await api.connector("jira", login, environment={"subdomain": "acme"}, validate=False)
     rows = await owner.fetch(_JOBS, UUID(desk.record["id"]), PAGE)
-    return Caller(api, desk, "/hooks/" + hook["url"].rpartition("/hooks/")[2], drive, str(rows[0]["id"]))
+    return Caller(api, desk, "/hooks/" + hook["url"].rpartition("/hooks/")[2], drive, tracker, str(rows[0]["id"]))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from gateway.foundation.aio.turns import compute_for
-from gateway.upstream.name_lookups import NameLookups
+from gateway.upstream.egress import EgressConnector, EgressPolicy
 
 
 @pytest.fixture
@@ -26,8 +26,10 @@ def silent(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 
 async def looked_up(organization: str, host: str) -> list[str]:
+    """The addresses of a host, as a connection to it looks them up."""
     compute_for(organization)
-    return [each["host"] for each in await NameLookups().resolve(host, 443, socket.AF_INET)]
+    async with EgressConnector(EgressPolicy()) as connector:
+        return [each["host"] for each in await connector._resolve_host(host, 443)]
 
 
 async def test_names_that_are_not_answered_hold_up_no_other_organizations_look_ups(silent: threading.Event):
@@ -35,7 +37,7 @@ async def test_names_that_are_not_answered_hold_up_no_other_organizations_look_u
     await asyncio.sleep(0)
 
     async with asyncio.timeout(5):
-        assert await looked_up("polite", "localhost") == ["127.0.0.1"]
+        assert "127.0.0.1" in await looked_up("polite", "localhost")
     assert not any(each.done() for each in hostile)
     silent.set()
     failed = await asyncio.gather(*hostile, return_exceptions=True)
@@ -48,15 +50,15 @@ async def test_a_look_up_whose_caller_left_keeps_its_place_until_it_ends(silent:
     for each in left:
         each.cancel()
     waiting = asyncio.create_task(looked_up("hostile", "localhost"))
-    assert await looked_up("polite", "localhost") == ["127.0.0.1"]
+    assert "127.0.0.1" in await looked_up("polite", "localhost")
     assert not waiting.done()
 
     silent.set()
 
     async with asyncio.timeout(5):
-        assert await waiting == ["127.0.0.1"]
+        assert "127.0.0.1" in await waiting
 
 
 async def test_a_text_that_is_no_name_is_an_error():
-    with pytest.raises(UnicodeError):
+    with pytest.raises(socket.gaierror):
         await looked_up("polite", f"{'a' * 70}.test")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import threading
 
 import pytest
 
@@ -178,3 +179,9 @@ async def test_long_pages_of_one_organization_wait_for_each_other_and_short_or_o
 
     assert [page.status for page in [*served, page]] == [200] * 4
     assert has_waited
+
+
+async def test_organizations_share_the_threads_of_a_front_end(front):
+    thread = await asyncio.to_thread(threading.current_thread)
+
+    assert thread.name.startswith("gateway")

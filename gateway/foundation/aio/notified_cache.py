@@ -66,7 +66,8 @@ class NotifiedCache(Generic[K, V]):
         if found is not None:
             now = steady()
             if now < found[0] or (now < found[1] and self._is_current()):
-                self._used.use(key)
+                if self._used.is_filling:
+                    self._used.use(key)
                 return found[2]
         return await self._reading(key)
 

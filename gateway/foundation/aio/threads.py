@@ -17,7 +17,7 @@ R = TypeVar("R")
 _THREADS = 16
 
 
-class _Call(NamedTuple):
+class _Submitted(NamedTuple):
     future: "Future[Any]"
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -35,7 +35,7 @@ class FairThreads(ThreadPoolExecutor):
         self._left = threads
         self._held: Counter[Hashable] = Counter()
         #: holder → its waiting calls; the first holder that may have a thread is next
-        self._waiting: dict[Hashable, deque[_Call]] = {}
+        self._waiting: dict[Hashable, deque[_Submitted]] = {}
         #: calls end in threads
         self._lock = Lock()
 
@@ -44,7 +44,7 @@ class FairThreads(ThreadPoolExecutor):
         future: Future[R] = Future()
         with self._lock:
             calls = self._waiting.setdefault(computing_for(), deque())
-            calls.append(_Call(future, function, arguments, options))
+            calls.append(_Submitted(future, function, arguments, options))
             self._begin()
         return future
 
@@ -65,7 +65,7 @@ class FairThreads(ThreadPoolExecutor):
         held = self._held[holder]
         return held < max(1, (self._left + held) // 2) and self._left > 0
 
-    def _called(self, holder: Hashable, call: _Call) -> None:
+    def _called(self, holder: Hashable, call: _Submitted) -> None:
         try:
             call.future.set_result(call.function(*call.arguments, **call.options))
         except BaseException as error:  # it is the caller's

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from itertools import islice
 from time import perf_counter
 from typing import TypeVar
+from uuid import UUID
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 T = TypeVar("T")
@@ -24,7 +25,8 @@ _HOLDER: ContextVar[Hashable] = ContextVar("holder of computations", default=Non
 
 def compute_for(holder: Hashable) -> None:
     """Count the computations of this task, and of those that it starts, as those of a holder: an organization."""
-    _HOLDER.set(holder)
+    # The hash of a UUID is computed in Python, that of a number is not.
+    _HOLDER.set(holder.int if isinstance(holder, UUID) else holder)
 
 
 def computing_for() -> Hashable:

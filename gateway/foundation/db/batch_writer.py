@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Hashable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ import msgspec
 
 from gateway.errors import Unavailable
 from gateway.foundation.aio.loops import every, running
+from gateway.foundation.aio.turns import computing_for
 from gateway.foundation.db.pool import Database
 from gateway.foundation.db.row_journal import RowJournal, Segment, left_rows
 
@@ -29,8 +30,8 @@ log = logging.getLogger(__name__)
 _INTERVAL = 0.5
 #: seconds between looks for what killed processes have left
 _LOOK_INTERVAL = 5.0
-#: maximum rows buffered while PostgreSQL is unavailable
-_MAX_BUFFERED = 50_000
+#: maximum rows buffered while PostgreSQL is unavailable; an organization may have half of what the others leave
+_MAX_BUFFERED = 100_000
 
 _ENCODER = msgspec.json.Encoder()
 _ROWS = msgspec.json.Decoder(list[msgspec.Raw])
@@ -43,11 +44,13 @@ class Batch:
     added, so that a batch is one buffer and not thousands of objects.
     """
 
-    __slots__ = ("_text", "segments", "size")
+    __slots__ = ("_text", "held", "segments", "size")
 
     def __init__(self) -> None:
         self._text = bytearray(b"[")
         self.size = 0
+        #: organization → its rows, once there are many; None has those of no organization
+        self.held: dict[Hashable, int] = {}
         #: the files that have rows of the batch, to be deleted when it is stored
         self.segments: list[Segment] = []
 
@@ -55,6 +58,19 @@ class Batch:
         _ENCODER.encode_into(row, self._text, -1)
         self._text += b","
         self.size += 1
+
+    def takes(self, organization: Hashable, most: int) -> bool:
+        """Whether the organization may add one of at most so many rows; then it is counted.
+
+        Of all but a quarter, which is not counted, an organization has half of what the others leave.
+        """
+        if self.size < most // 4:
+            return True
+        held = self.held.get(organization, 0)
+        if held >= most - self.size:
+            return False
+        self.held[organization] = held + 1
+        return True
 
     def last(self, start: int) -> bytes:
         """The text of the row that begins there."""
@@ -69,6 +85,8 @@ class Batch:
         """Append the rows of a later batch."""
         self._text += later._text[1:]
         self.size += later.size
+        for organization, rows in later.held.items():
+            self.held[organization] = self.held.get(organization, 0) + rows
         self.segments += later.segments
 
     def document(self) -> bytes:
@@ -129,8 +147,17 @@ class Spool:
 class BatchWriter:
     """Writes rows to one table; `insert` is the statement, `$1` the JSON array of a batch."""
 
-    def __init__(self, database: Database, insert: str, name: str, spool: Spool | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        insert: str,
+        name: str,
+        spool: Spool | None = None,
+        *,
+        max_buffered: int = _MAX_BUFFERED,
+    ) -> None:
         self._database = database
+        self._max_buffered = max_buffered
         self._insert_statement = insert
         #: the name of the rows in the log
         self._name = name
@@ -157,11 +184,12 @@ class BatchWriter:
             self._journal.drop(id_)
 
     def add(self, row: msgspec.Struct, *, is_urgent: bool = False, id_: UUID | None = None) -> None:
-        """Add a row to the next batch, written at once if it is urgent. Rows beyond 50,000 are dropped, and logged.
+        """Add a row to the next batch, written at once if it is urgent.
 
-        A row with an id, by which it is stored once, outlives this process.
+        Rows beyond the share of the task's organization are dropped, and logged. A row with an id, by which it is
+        stored once, outlives this process.
         """
-        if self._pending.size >= _MAX_BUFFERED:
+        if not self._pending.takes(computing_for(), self._max_buffered):
             log.error("rows are dropped: PostgreSQL has been unavailable for too long", extra={"rows": self._name})
             if id_ is not None:
                 self.drop(id_)

@@ -1,14 +1,11 @@
 """Rows that PostgreSQL does not have yet, in files that outlive their process when it is killed.
 
 A row is written before what it is about begins, and again when that has ended. Writing is a copy into the cache of the
-operating system: it survives the end of the process, not that of the machine. The file is mapped into memory, because
-two calls of the system for each row would take a tenth of the time of a request.
+operating system: it survives the end of the process, not that of the machine.
 """
 
-import errno
 import fcntl
 import logging
-import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,52 +23,30 @@ _SUFFIX = ".journal"
 _BEGUN, _ENDED, _DROPPED = b"+", b"=", b"-"
 #: the characters of an id in a line
 _ID = 32
-#: bytes of a file, which are 0 until lines are written
-_SIZE = 1 << 20
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Segment:
     """One file, which this process holds the lock of as long as it lives."""
 
     path: Path
     file: BinaryIO
-    text: mmap.mmap
-    #: where the next line begins
-    end: int = 0
 
     @classmethod
-    def new(cls, folder: Path, size: int) -> "Segment":
+    def new(cls, folder: Path) -> "Segment":
         """A new file, which nobody takes up before it is locked; raises OSError."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         path = folder / f"{uuid4().hex}{_SUFFIX}"
         partial = path.with_suffix(".partial")
-        file = open(partial, "x+b", buffering=0, opener=_for_owner)  # noqa: SIM115 (it stays open)
+        file = open(partial, "xb", buffering=0, opener=_for_owner)  # noqa: SIM115 (it stays open)
         fcntl.flock(file, fcntl.LOCK_EX)
-        # The disk has room for it from now on: a full one would kill the process that writes to its memory.
-        if file.write(bytes(size)) < size:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         partial.rename(path)
-        return cls(path, file, mmap.mmap(file.fileno(), size))
-
-    def has_room(self, lines: bytes) -> bool:
-        return self.end + len(lines) <= len(self.text)
-
-    def write(self, lines: bytes) -> None:
-        """Write lines for which there is room: all of them count, or none if the process is killed meanwhile."""
-        start, self.end = self.end, self.end + len(lines)
-        self.text[start + 1 : self.end] = lines[1:]
-        self.text[start] = lines[0]  # without its first byte it is not read
+        return cls(path, file)
 
     def delete(self) -> None:
         """Delete the file, whose rows are stored."""
         with suppress(OSError):
             self.path.unlink()
-        self.close()
-
-    def close(self) -> None:
-        """Leave the rows to other processes."""
-        self.text.close()
         self.file.close()
 
 
@@ -80,8 +55,7 @@ class RowJournal:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        #: the last one is written to
-        self._segments: list[Segment] = []
+        self._segment: Segment | None = None
         #: the rows of what has begun and not ended
         self._begun: dict[UUID, bytes] = {}
         #: false after a file could not be written, until another batch begins
@@ -110,24 +84,26 @@ class RowJournal:
 
     def cut(self) -> list[Segment]:
         """The files of the rows until now, to be deleted when those that have ended are stored."""
-        former, self._segments, self._is_writable = self._segments, [], True
-        if former and self._begun:
+        former, self._segment, self._is_writable = self._segment, None, True
+        if former is None:
+            return []
+        if self._begun:
             self._write(b"".join(_line(_BEGUN, id_, row) for id_, row in self._begun.items()))
-        return former
+        return [former]
 
     def close(self) -> None:
         """Leave the rows to other processes."""
-        for segment in self._segments:
-            segment.close()
-        self._segments = []
+        if self._segment is not None:
+            self._segment.file.close()
+            self._segment = None
 
     def _write(self, lines: bytes) -> None:
         if not self._is_writable:
             return
         try:
-            if not self._segments or not self._segments[-1].has_room(lines):
-                self._segments.append(Segment.new(self._folder, max(_SIZE, len(lines))))
-            self._segments[-1].write(lines)
+            if self._segment is None:
+                self._segment = Segment.new(self._folder)
+            self._segment.file.write(lines)
         except OSError:
             self._is_writable = False
             log.exception("rows cannot be written to %s: they are lost if this process is killed", self._folder)
@@ -174,8 +150,7 @@ def left_rows(folder: Path) -> Iterator[LeftRows | None]:
                 if not _is_locked(file):
                     continue  # its process lives
                 read.append(path)
-                text = file.read().partition(b"\0")[0]  # of JSON, in which NUL is escaped
-                for line in text.split(b"\n")[:-1]:
+                for line in file.read().split(b"\n")[:-1]:  # an incomplete line has no end
                     kind, id_, row = line[:1], line[1 : 1 + _ID], line[1 + _ID :]
                     if kind == _BEGUN:
                         begun[id_] = row

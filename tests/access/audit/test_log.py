@@ -1,16 +1,19 @@
 """The audit log on a real PostgreSQL: every entry arrives as it was noted, whatever callers wrote."""
 
 import stat
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
-from gateway.access.audit.entry import Entry
+from gateway.access.audit.entry import INSERT_ENTRIES, Entry
 from gateway.access.audit.log import Audit, EntryFilter, prune_audit
 from gateway.foundation.aio.clock import CLOCK
-from gateway.foundation.db.batch_writer import Spool, rows_of
+from gateway.foundation.aio.turns import compute_for
+from gateway.foundation.db.batch_writer import BatchWriter, Spool, rows_of
 from gateway.foundation.db.pool import Database
 from gateway.foundation.telemetry.metrics import BACKGROUND_FAILURES
 from tests.harness.databases import refusing
@@ -160,7 +163,26 @@ async def test_entries_left_in_a_file_are_stored_once_even_if_it_is_read_twice(d
         pass
 
     assert [entry.what for entry in await Audit(database).find(organization_id)] == ["tickets.get"]
+    usage = await Audit(database).usage(organization_id, datetime.now(UTC) - timedelta(hours=1), 60)
+    assert sum(point.calls for point in usage) == 1
     assert list(tmp_path.iterdir()) == []
+
+
+async def test_entries_of_one_organization_leave_room_for_those_of_others_while_postgresql_is_away(database: Database):
+    hostile, polite = uuid4(), uuid4()
+    writer = BatchWriter(database, INSERT_ENTRIES, "audit", max_buffered=10)
+
+    for organization_id, count in ((hostile, 100), (polite, 2)):
+        compute_for(organization_id)
+        for _ in range(count):
+            entry = Entry(what="tickets.get", organization_id=organization_id, actor=uuid4(), outcome="succeeded")
+            entry.at = time.time()
+            writer.add(entry)
+    async with writer.writing():
+        pass
+
+    audit = Audit(database)
+    assert [len(await audit.find(organization_id)) for organization_id in (hostile, polite)] == [6, 2]
 
 
 async def test_a_file_that_has_no_entries_is_set_aside_and_holds_up_no_other(database: Database, tmp_path: Path):

@@ -70,7 +70,7 @@ async def test_a_call_that_fails_or_is_cancelled_leaves_its_thread_to_others(end
     assert await called_for("one", threads, int, "2") == 2
 
 
-def test_calls_in_threads_of_a_loop_share_them(monkeypatch: pytest.MonkeyPatch):
+def test_calls_in_threads_of_a_loop_share_them():
     async def named() -> str:
         share_threads()
         return await asyncio.to_thread(lambda: threading.current_thread().name)
