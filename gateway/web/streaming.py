@@ -16,6 +16,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.foundation.telemetry.metrics import DOWNLOAD_BYTES, DOWNLOADS
+from gateway.web.keys import MAY_PAUSE
 
 log = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
     task = asyncio.current_task()
     assert task is not None
     watch = _CallerWatch(request, task)
+    request[MAY_PAUSE] = True
     try:
         yield watch.flow
     except asyncio.CancelledError:
