@@ -208,7 +208,11 @@ async def bounded_response(
     """
     async with (
         ClientSession(
-            connector=EgressConnector(policy), cookie_jar=DummyCookieJar(), timeout=ClientTimeout(total=timeout)
+            connector=EgressConnector(policy),
+            cookie_jar=DummyCookieJar(),
+            timeout=ClientTimeout(total=timeout),
+            auto_decompress=False,  # a kilobyte can expand to a megabyte
+            headers={"Accept-Encoding": "identity"},
         ) as session,
         session.request(method, url, headers=headers, data=body, allow_redirects=False) as response,
     ):

@@ -65,8 +65,8 @@ ADVICE: Mapping[str, str] = {
         "a notice of an application larger than `GATEWAY_MAX_NOTICE_BYTES`."
     ),
     "headers_too_large": (
-        "A header is longer than 8 KiB, or there are too many. In a browser, delete the cookies of this host; other "
-        "applications of the host have set them."
+        "A header is longer than 8 KiB, all together are longer than 32 KiB, or there are too many. In a browser, "
+        "delete the cookies of this host; other applications of the host have set them."
     ),
     "unsupported_encoding": "Send the body without `Content-Encoding`.",
     "range_not_satisfiable": "The range is outside the file; `Content-Range` has the file's size.",

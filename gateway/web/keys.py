@@ -45,6 +45,8 @@ SESSION = web.RequestKey("session", str)
 REQUEST_ID = web.RequestKey("request_id", str)
 #: set for requests that change nothing: their handlers are canceled when the caller disconnects
 ENDS_WITH_CALLER = web.RequestKey("ends_with_caller", bool)
+#: set while a file is sent, whose reader may pause for minutes
+MAY_PAUSE = web.RequestKey("may_pause", bool)
 #: set for calls whose answer may be refused after they were done, because they changed nothing
 IS_REPEATABLE = web.RequestKey("is_repeatable", bool)
 #: the rate-limit headers of the caller, if it has limits

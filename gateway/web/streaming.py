@@ -16,7 +16,7 @@ from typing import Any
 from aiohttp import web
 
 from gateway.foundation.telemetry.metrics import DOWNLOAD_BYTES, DOWNLOADS
-from gateway.web.keys import CALLER, SERVICES
+from gateway.web.keys import CALLER, MAY_PAUSE, SERVICES
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +72,7 @@ async def caller_present(request: web.Request) -> AsyncIterator[Throughput]:
     task = asyncio.current_task()
     assert task is not None
     watch = _CallerWatch(request, task)
+    request[MAY_PAUSE] = True
     try:
         async with request.app[SERVICES].standing.held(request[CALLER].client, is_checked=True):
             yield watch.flow

@@ -83,7 +83,12 @@ class FrontEnd:
 
 @asynccontextmanager
 async def front_end(
-    folder: Path, database_url: str, redis_url: str, routes: Sequence[web.RouteDef] = (), **settings: object
+    folder: Path,
+    database_url: str,
+    redis_url: str,
+    routes: Sequence[web.RouteDef] = (),
+    connections: ConnectionLimits = ConnectionLimits(),  # noqa: B008  a frozen dataclass
+    **settings: object,
 ) -> AsyncIterator[FrontEnd]:
     """A front end with its connection guard and additional routes; its applications are the sandbox."""
     catalog = shipped_catalog()
@@ -92,7 +97,7 @@ async def front_end(
         with patch.dict(os.environ, upstreams_at(upstream)):
             app = create_app(_settings(folder, database_url, redis_url, {"sandbox_url": upstream, **settings}))
             app.add_routes(routes)
-            runner = GuardedRunner(app, ConnectionLimits(), shutdown_timeout=1)
+            runner = GuardedRunner(app, connections, shutdown_timeout=1)
             async with _running(runner, str(settings.get("bind", "127.0.0.1:0"))) as base_url:
                 yield FrontEnd(base_url, app[SERVICES], app[ACCESS], upstream, app[LIMITS])
 

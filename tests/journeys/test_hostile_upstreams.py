@@ -4,19 +4,15 @@ import asyncio
 import gzip
 import json
 import os
-import re
 from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 import aiohttp
-import asyncpg
 import psutil
 import pytest
 
-from gateway.web.routes import ROUTES
 from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.databases import created_database, url_of
 from tests.harness.up import brought_up
@@ -465,40 +461,9 @@ async def test_no_address_within_is_reached_by_a_tenants_own_settings(canary: Ca
     assert canary.arrivals == 0
 
 
-LARGE = b'{"a": "' + b"x" * (MIB - 10)
-WITH_BODIES = sorted({(route.method, route.path) for route in ROUTES if route.body is not None or route.line_media})
-
-
-async def test_large_bodies_at_once_take_the_memory_of_one_organizations_share_and_give_it_back(
-    front: Front, caller: Api, connector: ConnectorApi
-):
-    """Each endpoint with 100 bodies of 1 MiB that do not end; the share is half of GATEWAY_MAX_BODIES_BYTES, 16 MiB."""
-    process = psutil.Process(front.pid)
-    headers = {**caller.headers, "Content-Type": "application/json", "Content-Length": str(MIB)}
-    for method, path in WITH_BODIES:  # load what is loaded at the first request, such as the protocol of /mcp
-        await caller.session.request(method, _path(path, connector), json={}, headers=caller.headers)
-    grown, first = {}, process.memory_info().rss
-    for method, path in WITH_BODIES:
-        target = _path(path, connector)
-        head = "".join([f"{method} {target} HTTP/1.1\r\nHost: a\r\n", *(f"{k}: {v}\r\n" for k, v in headers.items())])
-        before = process.memory_info().rss
-        opened = await asyncio.gather(*(sent_all(front, head.encode() + b"\r\n" + LARGE) for _ in range(100)))
-        grown[f"{method} {path}"] = (process.memory_info().rss - before) / MIB
-        for writer in opened:
-            writer.transport.abort()
-        await eventually(lambda: _is_served(caller))  # a busy machine may shed load in the meantime
-
-    assert {name: size for name, size in grown.items() if size > GROWTH} == {}
-    # Of two gigabytes that were sent, the heap keeps what one round takes.
-    assert (process.memory_info().rss - first) / MIB <= 2 * GROWTH
-
-
 #: MiB by which a front end may grow while callers of one organization read nothing: its share of
 #: GATEWAY_MAX_ANSWERS_BYTES, and what the answers take that are being made
 UNREAD = 64 + GROWTH
-#: bytes of an answer of which 100 take little
-SMALL_ANSWER = 64 << 10
-READS = [route for route in ROUTES if route.method == "GET"]
 
 
 async def test_answers_of_calls_that_are_not_read_take_the_memory_of_one_organizations_share(
@@ -520,35 +485,6 @@ async def test_answers_of_calls_that_are_not_read_take_the_memory_of_one_organiz
 
     assert {head.split()[1] for head, _ in opened} == {b"200", b"503"}
     assert grown <= UNREAD
-
-
-async def test_answers_that_are_not_read_take_bounded_memory_and_give_it_back(
-    front: Front, caller: Api, connector: ConnectorApi
-):
-    """Each endpoint with a large answer, with 100 callers that read nothing, and rows that are as large as can be."""
-    await _fill(front, connector)
-    process, token = psutil.Process(front.pid), f"Authorization: {caller.headers['Authorization']}"
-    requests = {}
-    for route in READS:
-        has_limit = "limit" in getattr(route.query, "model_fields", {})
-        target = _path(route.path, connector) + "?limit=1000" * has_limit
-        if await _length(front, request := _request("GET", target, token)) > SMALL_ANSWER:
-            requests[route.path] = request
-    grown, first = {}, process.memory_info().rss
-    for name, request in requests.items():
-        before = peak = process.memory_info().rss
-        opened = await asyncio.gather(*(sent_all(front, request) for _ in range(100)))
-        for _ in range(20):
-            await asyncio.sleep(0.1)
-            peak = max(peak, process.memory_info().rss)
-        grown[name] = (peak - before) / MIB
-        for writer in opened:
-            writer.transport.abort()
-        await eventually(lambda: _is_served(caller))
-
-    assert {"/api/v1/jobs", "/api/v1/events", "/api/v1/tools"} <= set(grown)
-    assert {name: size for name, size in grown.items() if size > UNREAD} == {}
-    assert (process.memory_info().rss - first) / MIB <= 2 * UNREAD
 
 
 async def test_a_connection_that_waits_for_its_next_request_holds_no_response(front: Front, caller: Api):
@@ -585,43 +521,10 @@ async def _head(front: Front, request: bytes) -> tuple[bytes, asyncio.StreamWrit
     return await reader.readuntil(b"\r\n\r\n"), writer
 
 
-async def _fill(front: Front, connector: ConnectorApi) -> None:
-    """Rows that are as large as callers and applications can make them."""
-    error = json.dumps({"code": "upstream_error", "title": "t", "detail": "x" * (60 << 10)})
-    labels = json.dumps({"a" * 1000: "x" * 2000, "b": "x" * 900})
-    data = json.dumps({"job_id": connector.record["id"], "labels": json.loads(labels)})
-    owner = await asyncpg.connect(front.database_url)
-    organization = await owner.fetchval("SELECT organization_id FROM connectors WHERE id = $1", connector.record["id"])
-    await owner.execute(
-        "INSERT INTO jobs (id, organization_id, connector_id, task, effect, status, labels, error, params) "
-        "SELECT gen_random_uuid(), $1, $2, 'operation', 'read', 'failed', $3::jsonb, $4, '{}' "
-        "FROM generate_series(1, 1000)", organization, connector.record["id"], labels, error,
-    )  # fmt: skip
-    await owner.execute(
-        "INSERT INTO events (organization_id, type, connector_id, data) "
-        "SELECT $1, 'job.failed', $2, $3 FROM generate_series(1, 1000)", organization, connector.record["id"], data,
-    )  # fmt: skip
-    await owner.close()
-
-
 def _request(method: str, target: str, *lines: str, body: bytes = b"") -> bytes:
     head = [f"{method} {target} HTTP/1.1", "Host: a", f"Content-Length: {len(body)}", *lines, "", ""]
     return "\r\n".join(head).encode() + body
 
 
-def _path(path: str, connector: ConnectorApi) -> str:
-    return re.sub(r"\{[^}]*\}", str(connector.record["id"]), path)
-
-
 async def _is_served(caller: Api) -> bool:
     return (await caller.get("/api/v1/jobs")).status == 200
-
-
-async def sent_all(front: Front, request: bytes) -> asyncio.StreamWriter:
-    """A connection on which as much of a request was sent as the gateway reads; it is aborted by the caller."""
-    _, writer = await asyncio.open_connection("127.0.0.1", int(front.base_url.rpartition(":")[2]))
-    writer.write(request)
-    with suppress(ConnectionError, TimeoutError):
-        async with asyncio.timeout(2):
-            await writer.drain()
-    return writer

@@ -34,6 +34,10 @@ def values(size: int) -> Iterator[tuple[str, bytes]]:
         yield name, b"[" + b",".join([item] * (size // (len(item) + 1))) + b"]"
     yield "allowed arrays", b"[" + b",".join([b"[]"] * 99_000) + b"]"
     yield "members", b"{" + b",".join(b'"k%d":1' % number for number in range(size // 11)) + b"}"
+    yield "a number", b"9" * size
+    yield "a fraction", b"0." + b"9" * (size - 2)
+    yield "fractions", b"[" + b",".join([b"2.2250738585072011e-308"] * (size // 24)) + b"]"
+    yield "beyond every number", b"[" + b",".join([b"1e999999"] * (size // 9)) + b"]"
     yield "a text", b'"' + b"x" * size + b'"'
 
 

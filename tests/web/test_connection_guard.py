@@ -6,12 +6,14 @@ import re
 import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from io import BytesIO
 
 import pytest
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from gateway.settings import Settings
+from gateway.web.keys import MAY_PAUSE
 from gateway.web.pages.brand import Brand
 from gateway.web.pages.rendering import PAGES, Pages
 from gateway.web.server.connection_guard import ConnectionLimits, GuardedRunner, pause_sender
@@ -112,6 +114,7 @@ async def test_malformed_http_gets_a_problem_document_and_the_connection_is_clos
         pytest.param(b"Cookie: a=" + b"a" * 9000 + b"\r\n", id="a cookie beyond 8 KiB"),
         pytest.param(b"a" * 9000 + b": a\r\n", id="a name beyond 8 KiB"),
         pytest.param(b"X: a\r\n" * 1000, id="a thousand headers"),
+        pytest.param((b"X: " + b"a" * 8000 + b"\r\n") * 60, id="sixty long headers"),
     ],
 )
 async def test_headers_that_are_too_large_are_named(headers: bytes):
@@ -121,6 +124,38 @@ async def test_headers_that_are_too_large_are_named(headers: bytes):
     head, _, body = answer.partition(b"\r\n\r\n")
     assert head.split(b"\r\n")[0].endswith(b"431 Request Header Fields Too Large")
     assert json.loads(body)["code"] == "headers_too_large"
+
+
+async def test_headers_that_are_too_large_are_refused_before_their_end():
+    async with guarded(head=60) as port:
+        answer = await said(port, HEAD + (b"X: " + b"a" * 8000 + b"\r\n") * 5)
+
+    assert answer.startswith(b"HTTP/1.1 431 ")
+
+
+async def test_the_head_of_a_further_request_is_limited_while_the_first_is_handled():
+    began, ends = asyncio.Event(), asyncio.Event()
+
+    async def wait(request: web.Request) -> web.Response:
+        began.set()
+        await ends.wait()
+        return web.Response()
+
+    async with guarded(wait) as port, connected(port) as (reader, writer), asyncio.timeout(10):
+        writer.write(HEAD + b"Content-Length: 0\r\n\r\n")
+        await began.wait()
+        writer.write(HEAD + (b"X: " + b"a" * 8000 + b"\r\n") * 5)
+
+        assert await reader.read() == b""
+        ends.set()
+
+
+async def test_a_body_is_not_counted_as_a_head():
+    body = b"x" * (1 << 20)
+    async with guarded() as port:
+        answer = await said(port, HEAD + b"Connection: close\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+
+    assert answer.endswith(body)
 
 
 BROWSER = b"Host: a\r\nAccept: text/html,*/*;q=0.8\r\n"
@@ -176,6 +211,85 @@ async def test_a_connection_is_closed_if_the_head_of_a_second_request_is_late():
 async def test_a_connection_is_closed_if_a_body_is_late():
     async with guarded(body=0.2) as port:
         assert await said(port, WHOLE[:-1]) == b""
+
+
+class Large:
+    """Handlers whose responses no buffer of the kernel holds; it notes the sockets of its callers."""
+
+    def __init__(self, body: Callable[[], object]) -> None:
+        self._body = body
+        self.sockets: list[socket.socket] = []
+
+    async def answer(self, request: web.Request) -> web.Response:
+        self._note(request)
+        return web.Response(body=self._body())
+
+    async def file(self, request: web.Request) -> web.StreamResponse:
+        self._note(request)
+        request[MAY_PAUSE] = True
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for _ in range(SIZE >> 20):
+            await response.write(bytes(1 << 20))
+        return response
+
+    def _note(self, request: web.Request) -> None:
+        assert request.transport is not None
+        self.sockets.append(request.transport.get_extra_info("socket"))
+
+    def is_closed(self) -> bool:
+        return bool(self.sockets) and self.sockets[0].fileno() == -1
+
+
+SIZE = 16 << 20
+LARGE = {"written at once": lambda: bytes(SIZE), "written as it is read": lambda: BytesIO(bytes(SIZE))}
+
+
+@asynccontextmanager
+async def requesting(port: int, buffer: int = 4096) -> AsyncIterator[socket.socket]:
+    """A connection on which a response was requested and is not read."""
+    with socket.socket() as caller:
+        caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        caller.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(caller, ("127.0.0.1", port))
+        caller.send(WHOLE)
+        yield caller
+
+
+@pytest.mark.parametrize("body", LARGE)
+async def test_a_caller_that_reads_nothing_of_its_response_is_disconnected(body: str):
+    handler = Large(LARGE[body])
+    async with guarded(handler.answer, unread=0.2) as port, requesting(port):
+        await eventually(handler.is_closed, within=10)
+
+
+async def test_a_caller_that_reads_a_byte_now_and_then_is_disconnected():
+    handler, loop = Large(LARGE["written as it is read"]), asyncio.get_running_loop()
+    async with guarded(handler.answer, unread=0.2) as port, requesting(port) as caller, asyncio.timeout(10):
+        while not handler.is_closed():
+            await loop.sock_recv(caller, 1)
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("body", LARGE)
+async def test_a_caller_that_reads_slowly_gets_its_whole_response(body: str):
+    loop, received = asyncio.get_running_loop(), 0
+    async with guarded(Large(LARGE[body]).answer, unread=0.3) as port, requesting(port, 1 << 20) as caller:
+        async with asyncio.timeout(30):
+            while received < SIZE:
+                await asyncio.sleep(0.02)
+                data = await loop.sock_recv(caller, 200_000)
+                assert data, "the connection was closed"
+                received += len(data)
+
+
+async def test_a_reader_of_a_file_may_pause():
+    handler = Large(bytes)
+    async with guarded(handler.file, unread=0.05) as port, requesting(port) as caller:
+        await asyncio.sleep(0.5)
+
+        assert not handler.is_closed()
+        assert await asyncio.get_running_loop().sock_recv(caller, 100)
 
 
 async def test_an_idle_connection_is_kept_for_the_next_request():

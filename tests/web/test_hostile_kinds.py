@@ -230,6 +230,35 @@ async def test_no_long_answer_to_an_agent_with_many_connectors_holds_the_loop(ap
 
 
 @pytest.mark.alone
+@pytest.mark.parametrize(
+    "name", ["warehouse.things5000.list", "warehouse.thing700.list", "warehouse.things7.lst", "s.a.b"]
+)
+async def test_no_unknown_name_holds_the_loop(api: Api, connectors: dict[str, ConnectorApi], name: str):
+    kind, entity, action = name.split(".")
+    described = {"name": "describe_operation", "arguments": {"operation": name}}
+    call = {"entity": entity, "action": action, "params": {}}
+    slow = {
+        "describe": await shortest(partial(read_answer, api, "/mcp", "tools/call", described)),
+        "tool": await shortest(partial(read_answer, api, "/mcp/warehouse", "tools/call", {"name": name}, 400)),
+        "execute": await shortest(partial(api.post, f"{connectors['warehouse'].path}/execute", call)),
+        "tools": await shortest(partial(api.get, f"/api/v1/tools?operations={name},{entity}.{action}")),
+        "kind": await shortest(partial(api.get, f"/api/v1/tools?kind={kind}s")),
+        "docs": await shortest(partial(api.get, f"/docs/kinds/warehouse/{entity}")),
+    }
+
+    assert {of: round(seconds, 3) for of, seconds in slow.items() if seconds > LIMIT} == {}
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    "phrase", ["e t a o i n s r h l d c u m", "things of the shelf", "a b c d e f g h i j k l m n"]
+)
+async def test_no_search_of_the_documents_holds_the_loop(api: Api, phrase: str):
+    await api.get("/docs/search?q=x")  # the site is made for the first request
+    assert await shortest(partial(api.get, "/docs/search", params={"q": phrase})) <= LIMIT
+
+
+@pytest.mark.alone
 async def test_the_tools_of_a_large_kind_are_made_without_holding_the_loop(api: Api):
     """Another selection of tools is another server, whose tools are made for its first list."""
     selections = iter(f"warehouse.*,other{number}.list" for number in range(4))
@@ -240,17 +269,17 @@ async def test_the_tools_of_a_large_kind_are_made_without_holding_the_loop(api: 
     assert await shortest(answered) <= LIMIT
 
 
-async def read_answer(api: Api, path: str, method: str, params: dict[str, object]) -> None:
+async def read_answer(api: Api, path: str, method: str, params: dict[str, object], status: int = 200) -> None:
     """Read an answer without decoding it, which would hold the loop of the test."""
     params = {**params, "_meta": {VERSION: VERSIONS[0], CAPABILITIES: {}}}
     body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params})
     async with api.session.post(path, data=body, headers={**api.headers, **headers_of(method, params)}) as response:
         while await response.content.readany():
             pass
-        assert response.status == 200, method
+        assert response.status == status, method
 
 
-async def shortest(answered: Callable[[], Awaitable[None]]) -> float:
+async def shortest(answered: Callable[[], Awaitable[object]]) -> float:
     """The shortest of four times that the longest callback of an answer takes."""
     seconds = inf
     for _ in range(4):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from multidict import CIMultiDict
 
 from gateway.access.identity.model import id_of
 from gateway.agents.mcp.context import Context
@@ -37,6 +38,14 @@ async def test_an_encoded_body_is_refused_without_decoding(api, path, encoding):
     assert (response.status, response.json()["code"]) == (415, "unsupported_encoding")
     assert response.headers["Accept-Encoding"] == "identity"
     assert time.process_time() - started < SOON
+
+
+@pytest.mark.parametrize("path", [TOKEN, "/api/v1/jobs", "/nowhere", "/console", "/"])
+async def test_headers_that_are_long_together_are_refused(api, path):
+    headers = CIMultiDict([*api.headers.items(), *[("Accept", "a," * 4000)] * 8])
+
+    async with api.session.get(path, headers=headers, allow_redirects=False) as response:
+        assert response.status == 431
 
 
 def unknown_members():

@@ -20,6 +20,7 @@ from gateway.foundation.telemetry.metrics import EXECUTES
 from gateway.operations.uploads.store import PRUNE
 from gateway.upstream.transport import ANSWER_CAP
 from gateway.upstream.upload_session import PIECE
+from gateway.web.server.connection_guard import ConnectionLimits
 from tests.harness.blocked_loop import LIMIT, divided, never_blocked
 from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.cut_connections import CutConnections
@@ -105,6 +106,32 @@ async def test_a_file_beyond_the_limit_is_refused_before_it_is_read(api, tracker
 
     assert response.status == 413
     assert "GATEWAY_MAX_UPLOAD_BYTES" in response.body.decode()
+
+
+async def sent_slowly(tracker: ConnectorApi, size: int, pause: float) -> int:
+    """The status of an upload of 10 bytes, so many at a time."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for _ in range(0, 10, size):
+            yield b"x" * size
+            await asyncio.sleep(pause)
+
+    headers = {"Content-Length": "10"}
+    return (await tracker.api.call("POST", path_of(tracker), params=FILE, data=chunks(), headers=headers)).status
+
+
+async def test_a_file_may_take_longer_than_other_bodies_and_its_parts_may_not(
+    tmp_path, database_url: str, redis_url: str
+):
+    limits = ConnectionLimits(body=0.2, mebibyte=1.0)
+    async with (
+        front_end(tmp_path, database_url, redis_url, connections=limits) as front,
+        front.api() as api,
+    ):
+        tracker = await api.connector("jira", CREDENTIALS, environment=ENVIRONMENT)
+
+        assert await sent_slowly(tracker, 5, 0.4) == 200
+        assert await sent_slowly(tracker, 1, 0.3) == 400
 
 
 DRIVE = {"access_token": "token", "refresh_token": "refresh"}

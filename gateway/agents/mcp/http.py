@@ -16,6 +16,8 @@ from gateway.agents.mcp.server import Server
 from gateway.foundation.mcp import HANDSHAKE_VERSIONS
 
 _EVENTS = "text/event-stream"
+#: notifications that wait for their client to read
+_MAX_PENDING = 16
 #: seconds between checks whether the client is connected
 _POLL_INTERVAL = 0.5
 #: seconds without an event after which a stream sends a keep-alive
@@ -52,13 +54,17 @@ class _Exchange:
         self._message = message
         #: notifications, and None after the last one
         self._pending: asyncio.Queue[Mapping[str, Any] | None] = asyncio.Queue()
-        context = Context(
-            message=message, version=version, send=self._pending.put, caller=caller, headers=request.headers
-        )
+        #: the sender of notifications waits for a client that does not read them
+        self._room = asyncio.Semaphore(_MAX_PENDING)
+        context = Context(message=message, version=version, send=self._send, caller=caller, headers=request.headers)
         self._serving = asyncio.create_task(server.serve(context))
         self._serving.add_done_callback(lambda _: self._pending.put_nowait(None))
         self._stream: web.StreamResponse | None = None
         self._streams = _EVENTS in request.headers.get("Accept", "")
+
+    async def _send(self, notification: Mapping[str, Any]) -> None:
+        await self._room.acquire()
+        self._pending.put_nowait(notification)
 
     async def answered(self) -> web.StreamResponse:
         """The response; a stream was sent completely. Raises ConnectionError if the client disconnects."""
@@ -98,6 +104,7 @@ class _Exchange:
             if self._streams:
                 await self._write(notification)
                 last = clock()
+            self._room.release()
 
     def _require_client(self) -> None:
         transport = self._request.transport

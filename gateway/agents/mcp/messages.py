@@ -17,6 +17,8 @@ SKILLS = "io.modelcontextprotocol/skills"
 NOT_FOUND, FORBIDDEN, RESOURCE_EXHAUSTED, UNSUPPORTED, CALLBACK_ENDPOINT = -32023, -32024, -32025, -32026, -32027
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"
 
+#: maximum characters of what every notification of a stream repeats
+_MAX_ID = 1000
 #: JSON-RPC error code → HTTP status; all others are sent with 200
 _STATUS = {
     types.PARSE_ERROR: 400,
@@ -142,16 +144,29 @@ def message_of(document: Any) -> Message:
     message_id = document.get("id")
     if "id" in document and (isinstance(message_id, bool) or not isinstance(message_id, str | int)):
         raise RpcError(types.INVALID_REQUEST, "id must be a string or an integer")
+    if _is_long(message_id):
+        raise RpcError(types.INVALID_REQUEST, f"id must have at most {_MAX_ID} characters")
     params = document.get("params", {})
     if not isinstance(params, dict):
         raise invalid_params("params must be an object")
-    return Message(message_id, document["method"], params)
+    message = Message(message_id, document["method"], params)
+    if _is_long(message.meta.get("progressToken")):
+        raise invalid_params(f"progressToken must be a string or an integer of at most {_MAX_ID} characters")
+    return message
+
+
+def _is_long(name: object) -> bool:
+    """Whether what every notification of a stream repeats is longer than a name needs to be."""
+    if isinstance(name, int):
+        return name.bit_length() > 64
+    return isinstance(name, list | dict) or len(str(name)) > _MAX_ID
 
 
 def id_of(document: Any) -> str | int | None:
     """The id for the error response to an invalid message; None if the message has no valid id."""
     message_id = document.get("id") if isinstance(document, dict) else None
-    return message_id if isinstance(message_id, str | int) and not isinstance(message_id, bool) else None
+    is_valid = isinstance(message_id, str | int) and not isinstance(message_id, bool) and not _is_long(message_id)
+    return message_id if is_valid else None
 
 
 def response(message_id: str | int | None, result: Mapping[str, Any]) -> dict[str, Any]:

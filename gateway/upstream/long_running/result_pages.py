@@ -7,8 +7,9 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
+from gateway.errors import UpstreamInvalidResponse, UpstreamRejected, UpstreamTooLarge
 from gateway.foundation import payloads
+from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.catalog import Operation
 from gateway.kinds.long_running import ResultRequest
 from gateway.upstream import pagination
@@ -16,9 +17,12 @@ from gateway.upstream.long_running.operation_run import OperationRun
 from gateway.upstream.long_running.portions import Params, ResultPosition
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult, raw_at
+from gateway.upstream.transport import ANSWER_CAP
 
 #: characters of a field of a CSV response
 _MAX_FIELD = 16 << 20
+#: bytes of JSON that is made of a CSV response
+_MAX_JSON = 2 * ANSWER_CAP
 
 
 #: the records of a page, unparsed or with added members, and the position of the next page; None after the last
@@ -71,16 +75,24 @@ async def _csv_answer(run: OperationRun, call: PreparedCall) -> OperationResult:
     exchange = await run.session.exchange(run.session.request(call), timeout=timeout)
     response = exchange.succeeded()
     try:
-        rows = rows_of(response.body.decode("utf-8-sig"))
+        body = await in_thread(json_of_csv, response.body)
     except (UnicodeDecodeError, csv.Error) as error:
         words = "the application's answer is not the CSV it promises"
         raise UpstreamInvalidResponse(f"{call.operation}: {words}") from error
-    return call.answer(msgspec.structs.replace(response, body=msgspec.json.encode(rows), _members=None))
+    return call.answer(msgspec.structs.replace(response, body=body, _members=None))
 
 
-def rows_of(text: str) -> list[dict[str, str]]:
-    """The rows of a CSV text, by the names in its first line."""
+def json_of_csv(content: bytes) -> bytes:
+    """JSON of the rows of a CSV text in UTF-8, by the names in its first line; raises UpstreamTooLarge."""
     csv.field_size_limit(_MAX_FIELD)
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    names = next(reader, [])
-    return [dict(zip(names, row, strict=False)) for row in reader if row]
+    reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+    names, rows = next(reader, []), bytearray()
+    for row in filter(None, reader):
+        rows += b"," if rows else b""
+        rows += msgspec.json.encode(dict(zip(names, row, strict=False)))
+        if len(rows) > _MAX_JSON:
+            # Each row repeats the names, which an application chooses.
+            raise UpstreamTooLarge(
+                f"the application's rows are larger than {_MAX_JSON >> 20} MiB as JSON; ask for less"
+            )
+    return b"[%b]" % rows

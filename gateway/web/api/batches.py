@@ -179,23 +179,25 @@ def options_of(concurrency: int | None, stop_on_error: bool | None, steps: bool 
 async def received_lines(request: web.Request, chunks: AsyncIterator[bytes]) -> AsyncIterator[ReceivedOperation]:
     """The operations of lines, while the request's body is received; empty lines are skipped."""
     number, received, renewed = 0, 0, 0
-    rest = b""
+    rest = bytearray()  # a line may arrive in a million pieces
     async for chunk in chunks:
         received += len(chunk)
         if received > MAX_BYTES:
             raise BodyTooLarge(f"the body is larger than {MAX_BYTES} bytes; split the batch")
-        *lines, rest = (rest + chunk).split(b"\n")
+        first, *lines = chunk.split(b"\n")
+        rest += first
         for line in lines:
             number += 1
-            if line.strip():
-                yield _line(number, line)
+            if rest.strip():
+                yield _line(number, bytes(rest))
+            rest = bytearray(line)
         if len(rest) > _MAX_LINE:
             raise BodyTooLarge(f"line {number + 1} is larger than {_MAX_LINE} bytes")
         if received - renewed >= _RENEWS_AFTER:
             renewed = received
             extend_body_limit(request)
     if rest.strip():
-        yield _line(number + 1, rest)
+        yield _line(number + 1, bytes(rest))
 
 
 def _line(number: int, text: bytes) -> ReceivedOperation:

@@ -25,9 +25,10 @@ from gateway.web.admission.load_shedding import LIMITS
 from gateway.web.bodies import answer_of, envelope, json_response, path_id, read_query, whole_number
 from gateway.web.keys import CALLER, MAX_UPLOAD, REQUEST_ID, SERVICES
 from gateway.web.route import CALL_ERRORS, CONNECTOR, Route
+from gateway.web.server.connection_guard import end_body_limit
 
-#: seconds after which a caller that sends nothing is refused
-_IDLE = 60.0
+#: bytes for which the gateway waits for a limited time, and then for as many again
+_PART = 1 << 20
 #: seconds between checks whether the caller may still send
 _CHECK_INTERVAL = 0.5
 _UNTYPED = "application/octet-stream"
@@ -213,18 +214,25 @@ def _file(request: web.Request, name: str, content_type: str, size: int) -> Sour
 
 
 async def _chunks(request: web.Request) -> AsyncIterator[bytes]:
-    """The chunks of the body; raises MalformedRequest if the caller stops sending, and Unauthorized when it may do less
+    """The chunks of the body; raises MalformedRequest if the caller sends too slowly, and Unauthorized when it may do less
     than when the upload began.
+
+    The time that the application takes for what has arrived does not count.
     """
-    checked_at = steady()
+    most, clock = end_body_limit(request), asyncio.get_running_loop().time
+    left, received, checked_at = most, 0, steady()
     while True:
+        begun = clock()
         try:
-            async with asyncio.timeout(_IDLE):
+            async with asyncio.timeout(left):
                 chunk = await request.content.readany()
         except (TimeoutError, OSError, web.HTTPException) as error:
             raise MalformedRequest("the file was not received completely; send it again") from error
         if not chunk:
             return
+        left, received = left - (clock() - begun), received + len(chunk)
+        if received >= _PART:
+            left, received = most, 0
         if steady() - checked_at > _CHECK_INTERVAL:
             checked_at = steady()
             await request.app[SERVICES].standing.require(request[CALLER].client)

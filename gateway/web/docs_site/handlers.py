@@ -58,7 +58,7 @@ async def _document(request: web.Request, address: str) -> web.Response:
 async def search_docs(request: web.Request) -> web.Response:
     """GET /docs/search: the sections that contain the words."""
     site, phrase = await request.app[DOCS_SITE](), request.query.get("q", "").strip()[:200]
-    hits = search(site.entries, phrase, _RESULTS)
+    hits = await in_thread(partial(search, phrase=phrase, limit=_RESULTS), site.entries)
     page = await _packed(request, "/docs/search", "search", "", heading="Search", phrase=phrase, hits=hits)
     return page_response(request, page, _HEADERS)
 

@@ -24,7 +24,7 @@ from aiohttp.web_server import Server
 from gateway.errors import GatewayError, HeadersTooLarge, InternalError, MalformedRequest, Unavailable
 from gateway.web.admission.load_shedding import ANSWER_MEMORY, LOAD_SHEDDING, LoadShedding
 from gateway.web.errors import problem_response
-from gateway.web.keys import ENDS_WITH_CALLER, STREAM
+from gateway.web.keys import ENDS_WITH_CALLER, MAY_PAUSE, STREAM
 from gateway.web.pages.error_card import CONSOLE, error_card, is_for_page, is_head_of_page
 from gateway.web.pages.rendering import PAGES, Pages
 from gateway.web.streaming import abort
@@ -37,6 +37,10 @@ KEEP_ALIVE = 75.0
 _LINGER = 2.0
 #: seconds for which a stopping server keeps a connection after its last response, or for the rest of a head
 _SETTLE = 2.0
+#: bytes of all headers of a request together; aiohttp takes 128 of 8 KiB
+MAX_HEAD = 32 << 10
+#: bytes that a caller reads at least before the limit of what it has not read ends
+_LEAST_READ = 16 << 10
 #: bytes of the beginning of a head that tell whether a browser requests a page
 _BEGINNING = 2048
 
@@ -51,6 +55,10 @@ class ConnectionLimits:
     head: float = 10.0
     #: seconds for the body after the head
     body: float = 30.0
+    #: seconds of waiting for each MiB of a file
+    mebibyte: float = 60.0
+    #: seconds for the caller to read what is buffered of a response; files have a limit of their own
+    unread: float = 60.0
 
 
 class GuardedServer(Server):
@@ -94,7 +102,10 @@ class GuardedRunner(web.AppRunner):
 class _GuardedProtocol(RequestHandler):
     """A connection that is closed if its sender is too slow."""
 
-    __slots__ = ("_begun", "_body_limit", "_guard", "_head_limit", "_is_counted", "_is_page_refused")
+    __slots__ = (
+        "_begun", "_body_limit", "_connection", "_guard", "_head_bytes", "_head_limit", "_is_counted",
+        "_is_page_refused", "_unread_limit",
+    )  # fmt: skip
 
     def __init__(self, guard: GuardedServer, **options: Any) -> None:
         super().__init__(guard, **options)
@@ -102,9 +113,14 @@ class _GuardedProtocol(RequestHandler):
         self._is_counted = False
         #: the beginning of a head whose rest has not arrived
         self._begun = b""
+        #: bytes of a head whose rest has not arrived
+        self._head_bytes = 0
         self._is_page_refused = False
         self._head_limit: asyncio.TimerHandle | None = None
         self._body_limit: asyncio.TimerHandle | None = None
+        #: kept until it is lost, while the base class forgets a transport that it closes
+        self._connection: asyncio.Transport | None = None
+        self._unread_limit: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         if self._guard.open >= self._guard.limits.connections:
@@ -115,15 +131,17 @@ class _GuardedProtocol(RequestHandler):
             return
         self._guard.open += 1
         self._is_counted = True
+        self._connection = cast(asyncio.Transport, transport)
         super().connection_made(transport)
         self._head_limit = self._loop.call_later(self._guard.limits.head, self.force_close)
 
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._is_counted:
             self._guard.open -= 1
-        for limit in (self._head_limit, self._body_limit):
+        for limit in (self._head_limit, self._body_limit, self._unread_limit):
             if limit is not None:
                 limit.cancel()
+        self._connection = None
         request, handling = self._current_request, self._task_handler
         super().connection_lost(exc)
         if request is not None and handling is not None and request.get(ENDS_WITH_CALLER):
@@ -171,7 +189,7 @@ class _GuardedProtocol(RequestHandler):
         return unread[0] > 0
 
     def data_received(self, data: bytes) -> None:
-        before = self._request_count
+        before, is_in_head = self._request_count, self._is_in_head()
         # The base class would drop the rest of a body as well, so that its request is never complete.
         is_closing, self._close = self._close, False
         super().data_received(data)
@@ -179,13 +197,18 @@ class _GuardedProtocol(RequestHandler):
         if not data:  # a call of aiohttp itself, to parse what it has buffered
             return
         if self._request_count == before:
+            if is_in_head:
+                self._head_bytes += len(data)
+                if self._head_bytes > MAX_HEAD:
+                    self._refuse_head()
+                    return
             # No handler runs, so these bytes begin a head: a handler runs while the bytes of its body arrive.
             if self._waiter is not None:
                 self._begun = self._begun or data[:_BEGINNING]
                 if self._head_limit is None:
                     self._head_limit = self._loop.call_later(self._guard.limits.head, self.force_close)
             return
-        begun, self._begun = self._begun or data[:_BEGINNING], b""
+        begun, self._begun, self._head_bytes = self._begun or data[:_BEGINNING], b"", 0
         if self._messages and not isinstance(self._messages[-1][0], RawRequestMessage):
             self._is_page_refused = is_head_of_page(begun)
         if self._head_limit is not None:
@@ -195,11 +218,28 @@ class _GuardedProtocol(RequestHandler):
         if body is not None and not body.is_eof():
             self.limit_body(body)
 
+    def _is_in_head(self) -> bool:
+        """Whether the bytes that arrive belong to a head: no request is in progress, or its body is complete."""
+        request = self._current_request
+        is_complete = request is not None and not self._messages and request.content.is_eof()
+        return self._waiter is not None or is_complete
+
+    def _refuse_head(self) -> None:
+        if self.transport is not None and self._waiter is not None:
+            self.transport.write(_HEAD_TOO_LARGE)
+        self.force_close()
+
     def limit_body(self, body: StreamReader) -> None:
         """Close the connection unless the body is complete within its time limit from now."""
         if self._body_limit is not None:
             self._body_limit.cancel()
         self._body_limit = self._loop.call_later(self._guard.limits.body, self._close_unless_complete, body)
+
+    def end_body_limit(self) -> float:
+        if self._body_limit is not None:
+            self._body_limit.cancel()
+            self._body_limit = None
+        return self._guard.limits.mebibyte
 
     def pause_for(self, seconds: float) -> None:
         """Read nothing from the connection for `seconds`; the sender's further requests wait."""
@@ -215,6 +255,33 @@ class _GuardedProtocol(RequestHandler):
         if not body.is_eof():
             self.force_close()
 
+    def pause_writing(self) -> None:
+        """The caller reads more slowly than its response is written."""
+        super().pause_writing()
+        self._limit_unread()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._unread_limit is not None:
+            self._unread_limit.cancel()
+            self._unread_limit = None
+
+    def _limit_unread(self) -> None:
+        """Abort the connection unless its caller reads what is buffered. A close would wait for the caller."""
+        left = 0 if self._connection is None else self._connection.get_write_buffer_size()
+        if left and self._unread_limit is None:
+            self._unread_limit = self._loop.call_later(self._guard.limits.unread, self._abort_unread, left)
+
+    def _abort_unread(self, before: int) -> None:
+        self._unread_limit = None
+        assert self._connection is not None
+        has_read = before - self._connection.get_write_buffer_size() >= _LEAST_READ
+        if has_read or (self._current_request is not None and self._current_request.get(MAY_PAUSE)):
+            self._limit_unread()
+        elif self._connection.get_write_buffer_size():
+            log.info("a caller did not read its response")
+            self._connection.abort()
+
     async def finish_response(
         self, request: BaseRequest, resp: web.StreamResponse, start_time: float | None
     ) -> tuple[web.StreamResponse, bool]:
@@ -222,6 +289,7 @@ class _GuardedProtocol(RequestHandler):
         try:
             return await super().finish_response(request, resp, start_time)
         finally:
+            self._limit_unread()
             if isinstance(resp, web.Response):
                 resp.body = None
             if ANSWER_MEMORY in request:
@@ -272,6 +340,12 @@ def extend_body_limit(request: BaseRequest) -> None:
         request.protocol.limit_body(request.content)
 
 
+def end_body_limit(request: BaseRequest) -> float:
+    """End the time limit of a file; returns the seconds that its reader may wait for each MiB instead."""
+    is_guarded = isinstance(request.protocol, _GuardedProtocol)
+    return request.protocol.end_body_limit() if is_guarded else ConnectionLimits.mebibyte
+
+
 def pause_sender(request: BaseRequest, seconds: float) -> None:
     """Read nothing more from the sender of a refused request for `seconds`.
 
@@ -291,6 +365,10 @@ def _raw(response: web.Response, reason: str) -> bytes:
     return "\r\n".join(lines).encode() + response.body
 
 
+_HEAD_TOO_LARGE = _raw(
+    problem_response(HeadersTooLarge(f"the headers of the request are longer than {MAX_HEAD} bytes together"), "none"),
+    "Request Header Fields Too Large",
+)
 _FULL = _raw(
     problem_response(Unavailable("too many connections; try again", retry_after=1), "none"), "Service Unavailable"
 )

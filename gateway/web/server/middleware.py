@@ -19,6 +19,7 @@ from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, id_of, id_text
 from gateway.errors import (
     GatewayError,
+    HeadersTooLarge,
     InsufficientScope,
     InternalError,
     MalformedRequest,
@@ -49,6 +50,7 @@ from gateway.web.pages.rendering import PAGES, accepts_html
 from gateway.web.pages.sign_in import SignInRequired, sign_in_response
 from gateway.web.route import Route
 from gateway.web.server.authentication import by_token
+from gateway.web.server.connection_guard import MAX_HEAD
 from gateway.web.server.cors import preflight_headers, shared_headers
 from gateway.web.streaming import abort
 from gateway.web.unknown_ids import explained
@@ -63,6 +65,8 @@ _READING = ("GET", "HEAD", "OPTIONS")
 _WELL_KNOWN = "/.well-known/"
 #: bytes of a response whose memory is not counted; most have less
 _UNCOUNTED = 64 << 10
+#: headers that are not longer than the maximum together, because none has more than 8 KiB
+_FEW_HEADERS = 4
 #: bytes of a body that is written at once
 _WRITTEN_AT_ONCE = 256 << 10
 #: items of a page of a list; one of a thousand takes 20 ms of processor time
@@ -209,6 +213,8 @@ async def _admit(request: web.Request, route: Route | None, limits: Limits) -> t
 
     Raises Unauthorized, RateLimited and Unavailable, among others.
     """
+    if len(request.raw_headers) > _FEW_HEADERS and sum(map(_size, request.raw_headers)) > MAX_HEAD:
+        raise HeadersTooLarge(f"the headers of the request are longer than {MAX_HEAD} bytes together")
     if CONTENT_ENCODING in request.headers:
         raise UnsupportedEncoding("encoded request bodies are not supported; send the request without Content-Encoding")
     # Only the matched route decides: another route may match the decoded path. A 405 and a 404 of metadata need no
@@ -229,6 +235,10 @@ async def _admit(request: web.Request, route: Route | None, limits: Limits) -> t
             raise rates.refusal
     limits.answers.require(caller.organization_id)
     return caller, limits.requests.acquire(caller.organization_id)
+
+
+def _size(header: tuple[bytes, bytes]) -> int:
+    return len(header[0]) + len(header[1])
 
 
 def _is_refused_openly(request: web.Request) -> bool:

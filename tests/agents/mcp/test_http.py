@@ -5,10 +5,15 @@ import json
 
 import aiohttp
 import pytest
+from aiohttp import web
 from mcp_types.methods import validate_server_result
 
+from gateway.agents.mcp import http
+from gateway.agents.mcp.context import Context
+from gateway.agents.mcp.messages import notification
 from tests.agents.mcp import fixture_server
 from tests.agents.mcp.conftest import headers_of
+from tests.harness.serving import served
 
 EVENTS = "text/event-stream"
 LEGACY = {"MCP-Protocol-Version": "2025-06-18", "Mcp-Method": None, "Mcp-Name": None}
@@ -82,6 +87,12 @@ async def test_an_unsupported_older_version_is_answered_with_a_supported_one(raw
         ({"jsonrpc": "2.0", "id": 1}, 400, -32600),
         ({"jsonrpc": "2.0", "id": None, "method": "tools/list"}, 400, -32600),
         ({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": []}, 400, -32602),
+        ({"jsonrpc": "2.0", "id": "x" * 1001, "method": "tools/list"}, 400, -32600),
+        (
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"_meta": {"progressToken": "x" * 1001}}},
+            400,
+            -32602,
+        ),
     ],
 )
 async def test_a_body_that_is_not_a_message_is_refused(raw, body, status, code):
@@ -152,6 +163,37 @@ async def test_a_client_that_does_not_accept_streams_gets_json(raw):
     reply = await raw("tools/call", params, headers={"Accept": "application/json"})
 
     assert reply.result["content"][0]["text"] == "done"
+
+
+async def test_notifications_wait_for_a_client_that_does_not_read():
+    sent, size = 0, 1 << 20
+
+    class Endless:
+        async def serve(self, context: Context) -> dict[str, object]:
+            nonlocal sent
+            while True:
+                await context.send(notification("notifications/message", {"data": "x" * size}))
+                sent += 1
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return await http.handle(request, Endless(), await request.json())
+
+    app = web.Application()
+    app.router.add_post("/", answer)
+    params = {"_meta": {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}}
+    headers = headers_of("server/discover", params)
+    async with (
+        served(app, handler_cancellation=True) as url,
+        aiohttp.ClientSession() as session,
+        session.post(url, json=message("server/discover", **params), headers=headers) as reply,
+    ):
+        await reply.content.readany()
+        before = 0
+        while sent != before:  # until the buffers between them are full
+            before = sent
+            await asyncio.sleep(0.3)
+
+    assert 0 < sent < 100
 
 
 async def test_closing_the_stream_cancels_the_call(raw):
