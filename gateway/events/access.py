@@ -34,11 +34,14 @@ class EventAccess:
     async def follow(
         self, caller: Caller, selection: EventSelection, after: int | None, seconds: float
     ) -> AsyncGenerator[EventPage, None]:
-        """Pages until the process stops, an empty one after `seconds` without events; raises the errors of `page`."""
+        """Pages until the process stops or the caller's workspaces become fewer, an empty one after `seconds` without
+        events; raises the errors of `page`.
+        """
         pages = self._feed.follow(caller.organization_id, _filter_of(caller, selection), after, seconds)
         async with aclosing(pages):
             async for found in pages:
-                await self._identity.require_unrevoked(caller.client)
+                if not await self._identity.sees_as_before(caller):
+                    return
                 yield _view(found)
 
 

@@ -23,8 +23,8 @@ from gateway.events.feed import Feed
 from gateway.events.model import Event
 from gateway.events.sender import Sender
 from gateway.events.store import MAX_PENDING, ClaimedWebhook, WebhookStore
-from gateway.events.subscription import SUBSCRIPTION_HEADER, control_message, occurrence, safe_cursor
-from gateway.events.subscription_store import SubscriptionStore
+from gateway.events.subscription import SUBSCRIPTION_HEADER, control_message, end_of, occurrence, safe_cursor
+from gateway.events.subscription_store import EndedSubscription, SubscriptionStore
 from gateway.events.webhook import (
     Delivery,
     DeliveryAttempt,
@@ -36,6 +36,7 @@ from gateway.events.webhook import (
     turn_result,
 )
 from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.large_json import encoded
 
 log = logging.getLogger(__name__)
 
@@ -63,8 +64,6 @@ _READERS = 4
 _POLL_INTERVAL = 1.0
 #: seconds between queries for subscriptions that ended, in case a notification was lost
 _ENDED_INTERVAL = 30.0
-#: the error that the receiver of a subscription gets when it ends (SEP-3415)
-_TERMINATED = {"code": -32024, "message": "Forbidden", "data": {"reason": "access was revoked"}}
 
 #: connector, entity and id of a record
 _Place = tuple[UUID | None, str, str]
@@ -148,14 +147,14 @@ class Deliverer:
         for each in claimed:
             self._start(each, partial(self._deliver, each, now + _TURN))
         ended = await self._ended_subscriptions()
-        for each in ended:
-            self._start(each, partial(self._terminate, each))
+        for subscription in ended:
+            self._start(subscription.claimed, partial(self._terminate, subscription))
         if not claimed and not ended:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_POLL_INTERVAL):
                     await self._woken.wait()
 
-    async def _ended_subscriptions(self) -> Sequence[ClaimedWebhook]:
+    async def _ended_subscriptions(self) -> Sequence[EndedSubscription]:
         """Lease subscriptions that ended, if there may be some."""
         now, room = asyncio.get_running_loop().time(), _TURNS - len(self._turns)
         if now < self._ended_at or room <= 0:
@@ -199,11 +198,11 @@ class Deliverer:
             with contextlib.suppress(Unavailable):
                 await self._store.end_lease(claimed.webhook)
 
-    async def _terminate(self, claimed: ClaimedWebhook) -> None:
-        """Tell the receiver once that its subscription ended, and delete the subscription."""
-        message = control_message("terminated", error=_TERMINATED)
-        await _send_control(self._sender, claimed, message)
-        await self._subscriptions.delete_ended(claimed)
+    async def _terminate(self, ended: EndedSubscription) -> None:
+        """Tell the receiver once that its subscription ended and why, and delete the subscription."""
+        message = control_message("terminated", error=end_of(ended.reason, ended.failure))
+        await _send_control(self._sender, ended.claimed, message)
+        await self._subscriptions.delete_ended(ended.claimed)
 
     async def _deliver(self, claimed: ClaimedWebhook, ends_at: float) -> None:
         webhook, rules = claimed.webhook, claimed.webhook.rules(self._retry_seconds)
@@ -332,11 +331,11 @@ class _Turn:
         if webhook.subscription_id is None:
             message_id, body = (
                 Webhook.message_id_of(webhook.id, event.id),
-                msgspec.json.encode(self._with_record(event)),
+                await encoded(self._with_record(event)),
             )
         else:
             cursor = {"cursor": str(safe_cursor(event.id, self._unfinished))}
-            message_id, body = str(event.id), msgspec.json.encode(occurrence(event.view) | cursor)
+            message_id, body = str(event.id), await encoded(occurrence(event.view) | cursor)
         attempt = await self._sender.send(
             webhook.id, webhook.url, message_id, body, self._claimed.secrets, _headers(webhook)
         )

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
 
 from gateway.access.identity.model import Caller
-from gateway.access.identity.store import SCOPES
+from gateway.access.identity.store import LOSS, WORKSPACES
 from gateway.contract.events import WebhookStatus
 from gateway.events.store import COLUMNS, DELIVERY, SEALED, ClaimedWebhook, binding, claimed_of, delivery_of
-from gateway.events.subscription import NewSubscription
+from gateway.events.subscription import CONNECTOR_DELETED, RECEIVER_FAILED, NewSubscription
 from gateway.events.webhook import Delivery
 from gateway.foundation.db.pool import Database
 from gateway.foundation.db.rows import decoded
@@ -75,26 +76,51 @@ _BEFORE = """
     ) AS newest
 """
 _DELETE = "DELETE FROM webhooks WHERE organization_id = $1 AND subscription_id = $2 RETURNING id"
-_HAS_ACCESS = f"""
+# A connector that the client may no longer see, because it may see fewer workspaces.
+_HIDES_CONNECTOR = f"""
     EXISTS (
-        SELECT FROM clients JOIN client_organizations ON client_organizations.client_id = clients.id
-        JOIN organizations ON organizations.id = client_organizations.organization_id
-        WHERE clients.id = ended.client_id AND clients.disabled_at IS NULL AND organizations.disabled_at IS NULL
-          AND organizations.id = ended.organization_id AND 'read' = ANY ({SCOPES})
-    ) AND (grant_id IS NULL OR EXISTS (SELECT FROM agent_grants WHERE agent_grants.id = ended.grant_id))
+        SELECT FROM connectors LEFT JOIN workspaces ON workspaces.id = workspace_id,
+            LATERAL (SELECT {WORKSPACES} AS names FROM clients WHERE clients.id = ended.client_id) AS seen
+        WHERE connectors.id = ended.connector_id AND connectors.deleted_at IS NULL
+          AND NOT COALESCE(workspaces.name = ANY (seen.names), seen.names IS NULL))
+"""
+# The events of a connector end with that of its deletion, which is delivered before.
+_LACKS_CONNECTOR = """
+    connector_id IS NOT NULL
+    AND NOT EXISTS (SELECT FROM connectors WHERE connectors.id = ended.connector_id AND deleted_at IS NULL)
+    AND position >= COALESCE((SELECT last_id FROM event_feeds
+                              WHERE event_feeds.organization_id = ended.organization_id), 0)
+    AND NOT EXISTS (SELECT FROM events WHERE events.organization_id = ended.organization_id AND last_id IS NULL)
+    AND NOT EXISTS (SELECT FROM webhook_deliveries AS delivery
+                    WHERE delivery.webhook_id = ended.id AND delivery.status = 'pending')
 """
 # A subscription without expiry ends if its receiver has failed for as long as webhooks are retried.
+_REASON = f"""
+    CASE
+        WHEN is_ending THEN 'an administrator deleted the subscription'
+        WHEN {LOSS.format("ended.organization_id", "ended.client_id")} IS NOT NULL
+            THEN {LOSS.format("ended.organization_id", "ended.client_id")}
+        WHEN grant_id IS NOT NULL
+             AND NOT EXISTS (SELECT FROM agent_grants WHERE agent_grants.id = ended.grant_id)
+            THEN 'the grant was revoked'
+        WHEN {_HIDES_CONNECTOR} THEN 'the client may no longer see the connector'
+        WHEN {_LACKS_CONNECTOR} THEN '{CONNECTOR_DELETED}'
+        WHEN expires_at IS NULL AND status = 'disabled' AND failing_since < now() - make_interval(secs => $3)
+            THEN '{RECEIVER_FAILED}'
+    END
+"""
 _CLAIM_ENDED = f"""
     UPDATE webhooks SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1
-    WHERE id IN (
-        SELECT id FROM webhooks AS ended
+    FROM (
+        SELECT ended.id, why.reason FROM webhooks AS ended, LATERAL (SELECT {_REASON} AS reason) AS why
         WHERE subscription_id IS NOT NULL AND (lease_until IS NULL OR lease_until < now())
-          AND ended.key_id <> ALL ($5::text[])
-          AND (is_ending OR NOT ({_HAS_ACCESS})
-               OR expires_at IS NULL AND status = 'disabled' AND failing_since < now() - make_interval(secs => $3))
-        LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED
-    )
-    RETURNING {COLUMNS}, {SEALED}
+          AND ended.key_id <> ALL ($5::text[]) AND why.reason IS NOT NULL
+        LIMIT $4 FOR NO KEY UPDATE OF ended SKIP LOCKED
+    ) AS found
+    WHERE webhooks.id = found.id
+    RETURNING {COLUMNS}, {SEALED}, found.reason,
+              (SELECT failure FROM webhook_deliveries WHERE webhook_id = webhooks.id AND failure IS NOT NULL
+               ORDER BY attempted_at DESC LIMIT 1) AS failure
 """
 _DELETE_ENDED = "DELETE FROM webhooks WHERE id = $1 AND fence = $2"
 #: for `prune`
@@ -115,6 +141,15 @@ class RefreshedSubscription(msgspec.Struct, frozen=True, kw_only=True):
     cursor: int
     #: the last deliveries that were attempted
     last: Sequence[Delivery]
+
+
+class EndedSubscription(msgspec.Struct, frozen=True):
+    """A subscription whose receiver is to be told that it ended."""
+
+    claimed: ClaimedWebhook
+    reason: str
+    #: the category of the last failure
+    failure: str | None
 
 
 class Created(msgspec.Struct, frozen=True):
@@ -193,7 +228,7 @@ class SubscriptionStore:
 
     async def claim_ended(
         self, worker: str, lease: float, retry_seconds: float, limit: int
-    ) -> Sequence[ClaimedWebhook]:
+    ) -> Sequence[EndedSubscription]:
         """Lease subscriptions of all organizations whose receivers are to be told that they ended.
 
         One whose secret cannot be read is deleted, because no message could be signed. Those whose key is forgotten
@@ -202,10 +237,13 @@ class SubscriptionStore:
         forgotten = self._vault.forgotten
         async with self._database.system() as connection:
             rows = await connection.fetch(_CLAIM_ENDED, worker, lease, retry_seconds, limit, forgotten)
-            ended = await decoded(rows, lambda row: claimed_of(self._vault, row), "a subscription that ended")
+            ended = await decoded(rows, self._ended, "a subscription that ended")
             for row, _ in ended.unreadable:
                 await connection.execute(_DELETE_ENDED, row["id"], row["fence"])
         return ended.values
+
+    def _ended(self, row: Any) -> EndedSubscription:
+        return EndedSubscription(claimed_of(self._vault, row), row["reason"], row["failure"])
 
     async def delete_ended(self, claimed: ClaimedWebhook) -> None:
         """Delete a subscription that `claim_ended` leased, unless the lease was lost."""

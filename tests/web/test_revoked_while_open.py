@@ -67,7 +67,7 @@ async def test_an_agents_stream_of_events_ends_with_the_reason(front: FrontEnd, 
 
     rest = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
     ended = [each["params"]["error"] for each in rest if each.get("method") == "notifications/events/terminated"]
-    assert [each["data"]["reason"] for each in ended] == ["the token was revoked; get a new one"]
+    assert [each["data"]["reason"] for each in ended] == ["the client was disabled"]
     assert not [each for each in rest if each.get("method") == "notifications/events/event"]
 
 
@@ -93,7 +93,7 @@ async def test_a_wait_for_a_job_is_refused(front: FrontEnd, setting: Setting, en
     connector = await setting.other.connector()
     path = f"/api/v1/jobs/{(await connector.submit('tickets', 'list', {}))['id']}"
     waiting = asyncio.create_task(setting.revoked.get(f"{path}{end}?wait=60"))
-    assert await eventually(lambda: front.services.jobs.waiters.waiting == 1)
+    assert await eventually(lambda: front.services.jobs.waiters.waits.total == 1)
 
     await front.services.identity.disable_client(setting.revoked_id)
     await setting.other.post(f"{path}/cancel")

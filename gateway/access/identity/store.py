@@ -17,6 +17,7 @@ from gateway.foundation.db.where import OWNED_CONNECTORS
 
 #: maximum people in the list of clients
 MAX_LISTED_PEOPLE = 1000
+_REVOKED = "the token was revoked; get a new one"
 #: tokens that one statement looks up
 _BATCH = 500
 
@@ -51,6 +52,23 @@ _OF_GROUPS = """
 """
 #: the scopes that a client has by itself or by its groups
 SCOPES = f"clients.scopes || ARRAY(SELECT unnest(groups.scopes) {_OF_GROUPS})"
+#: why a client may no longer read an organization: of the columns with their ids; null if it may
+LOSS = f"""
+    CASE
+        WHEN NOT EXISTS (SELECT FROM organizations WHERE organizations.id = {{0}} AND deletion_job IS NULL)
+            THEN 'the organization was deleted'
+        WHEN EXISTS (SELECT FROM organizations WHERE organizations.id = {{0}} AND disabled_at IS NOT NULL)
+            THEN 'the organization was disabled'
+        WHEN NOT EXISTS (SELECT FROM clients WHERE clients.id = {{1}}) THEN 'the client was deleted'
+        WHEN EXISTS (SELECT FROM clients WHERE clients.id = {{1}} AND disabled_at IS NOT NULL)
+            THEN 'the client was disabled'
+        WHEN NOT EXISTS (SELECT FROM client_organizations AS own
+                         WHERE own.organization_id = {{0}} AND own.client_id = {{1}})
+            THEN 'the client no longer belongs to the organization'
+        WHEN NOT EXISTS (SELECT FROM clients WHERE clients.id = {{1}} AND 'read' = ANY ({SCOPES}))
+            THEN 'the client lost the scope read'
+    END
+"""
 #: the workspaces that a client may see by itself or by its groups; null for all
 WORKSPACES = f"""
     CASE WHEN clients.workspaces IS NOT NULL AND NOT EXISTS (SELECT {_OF_GROUPS} AND groups.workspaces IS NULL)
@@ -203,6 +221,10 @@ _TOKENS = f"""
 """
 
 _HAS_TOKEN = "SELECT EXISTS (SELECT FROM tokens WHERE hash = $1)"
+_RIGHTS = f"""
+    SELECT {LOSS.format("$2", "$3")} AS loss, EXISTS (SELECT FROM tokens WHERE hash = $1) AS has_token,
+           (SELECT {WORKSPACES} FROM clients WHERE clients.id = $3) AS workspaces
+"""
 
 _WORKSPACE_ID = "SELECT id FROM workspaces WHERE organization_id = $1 AND name = $2"
 # A workspace is created when it is first used; another caller may create or delete it meanwhile.
@@ -502,7 +524,22 @@ class IdentityStore:
         if client.token_hash is not None:
             async with self._database.system() as connection:
                 if not await connection.fetchval(_HAS_TOKEN, client.token_hash):
-                    raise Unauthorized("the token was revoked; get a new one")
+                    raise Unauthorized(_REVOKED)
+
+    async def sees_as_before(self, caller: Caller) -> bool:
+        """Whether the caller of a stream may still see all of its workspaces.
+
+        Raises Unauthorized, with the reason, if its token was revoked or it may no longer read the organization.
+        """
+        token_hash, ids = caller.client.token_hash, (caller.organization_id, caller.client_id)
+        async with self._database.system() as connection:
+            rights = await connection.fetchrow(_RIGHTS, token_hash, *ids)
+        if rights["loss"] is not None or (token_hash is not None and not rights["has_token"]):
+            lost = Unauthorized(_REVOKED)
+            lost.reason = rights["loss"] or "the token or its grant was revoked"
+            raise lost
+        before, now = caller.client.workspaces, rights["workspaces"]
+        return now is None or (before is not None and before.issubset(now))
 
     async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
         """The id of the workspace of that name, which is created if it does not exist."""
