@@ -76,11 +76,11 @@ class SubscriptionService:
         if refreshed is not None:
             return refreshed
         position, is_truncated = await self._position(caller, new)
+        if await self._store.count(caller.organization_id) >= MAX_SUBSCRIPTIONS:
+            raise Conflict(f"the organization has {MAX_SUBSCRIPTIONS} subscriptions; unsubscribe from some")
         if not await self._store.is_verified(caller, new.url):
             await self._verify(caller, id_, new)
         with self._audit.record("subscription.create", caller, target=id_, connector_id=new.connector_id):
-            if await self._store.count(caller.organization_id) >= MAX_SUBSCRIPTIONS:
-                raise Conflict(f"the organization has {MAX_SUBSCRIPTIONS} subscriptions; unsubscribe from some")
             created = await self._store.create(caller, id_, new, position)
         if created is None:  # a concurrent request created it
             return await self.subscribe(caller, new)
