@@ -202,7 +202,7 @@ class Deliverer:
         """Tell the receiver once that its subscription ended and why, and delete the subscription."""
         message = control_message("terminated", error=end_of(ended.reason, ended.failure))
         await _send_control(self._sender, ended.claimed, message)
-        await self._subscriptions.delete_ended(ended.claimed)
+        await self._subscriptions.delete_ended(ended.claimed, self._retry_seconds)
 
     async def _deliver(self, claimed: ClaimedWebhook, ends_at: float) -> None:
         webhook, rules = claimed.webhook, claimed.webhook.rules(self._retry_seconds)

@@ -122,7 +122,9 @@ _CLAIM_ENDED = f"""
               (SELECT failure FROM webhook_deliveries WHERE webhook_id = webhooks.id AND failure IS NOT NULL
                ORDER BY attempted_at DESC LIMIT 1) AS failure
 """
-_DELETE_ENDED = "DELETE FROM webhooks WHERE id = $1 AND fence = $2"
+_DELETE_UNREADABLE = "DELETE FROM webhooks WHERE id = $1 AND fence = $2"
+# A host that has regained its access may have refreshed it while the receiver was told.
+_DELETE_ENDED = f"DELETE FROM webhooks AS ended WHERE id = $1 AND fence = $2 AND {_REASON} IS NOT NULL"
 #: for `prune`
 PRUNE = """
     DELETE FROM webhooks WHERE id IN (
@@ -239,16 +241,16 @@ class SubscriptionStore:
             rows = await connection.fetch(_CLAIM_ENDED, worker, lease, retry_seconds, limit, forgotten)
             ended = await decoded(rows, self._ended, "a subscription that ended")
             for row, _ in ended.unreadable:
-                await connection.execute(_DELETE_ENDED, row["id"], row["fence"])
+                await connection.execute(_DELETE_UNREADABLE, row["id"], row["fence"])
         return ended.values
 
     def _ended(self, row: Any) -> EndedSubscription:
         return EndedSubscription(claimed_of(self._vault, row), row["reason"], row["failure"])
 
-    async def delete_ended(self, claimed: ClaimedWebhook) -> None:
-        """Delete a subscription that `claim_ended` leased, unless the lease was lost."""
+    async def delete_ended(self, claimed: ClaimedWebhook, retry_seconds: float) -> None:
+        """Delete a subscription that `claim_ended` leased, unless the lease was lost or it goes on."""
         async with self._database.system() as connection:
-            await connection.execute(_DELETE_ENDED, claimed.webhook.id, claimed.webhook.fence)
+            await connection.execute(_DELETE_ENDED, claimed.webhook.id, claimed.webhook.fence, retry_seconds)
 
 
 def _workspaces(caller: Caller) -> list[str] | None:

@@ -6,6 +6,7 @@ from uuid import uuid4
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Api
@@ -120,3 +121,25 @@ async def test_a_person_gets_no_events_of_workspaces_that_it_has_lost(front, sql
     await soon(lambda: host.events)
 
     assert [each["data"]["connector_id"] for each in host.events] == [kept.record["id"]]
+
+
+async def test_a_subscription_that_is_refreshed_while_its_receiver_is_told_goes_on(front, sql, host, api, deliveries):
+    subscribed = (await host.subscribe()).result
+    told = []
+
+    async def refreshed(event):
+        if event.get("type") == "terminated" and not told:
+            told.append(await host.subscribe())
+        return web.Response(status=204)
+
+    host.receiver.answers[host.path] = refreshed
+    await sql("UPDATE webhooks SET grant_id = id WHERE subscription_id = $1", subscribed["id"])
+    front.services.events.deliverer.on_client("")
+    await soon(lambda: told)
+    await front.services.events.deliverer.close()
+    connector = await api.connector()
+    await sql("UPDATE webhooks SET lease_until = NULL WHERE subscription_id = $1", subscribed["id"])
+    await soon(lambda: host.events)
+
+    assert told[0].result["id"] == subscribed["id"]
+    assert [each["data"]["connector_id"] for each in host.events] == [connector.record["id"]]

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -69,6 +70,30 @@ async def test_an_agents_stream_of_events_ends_with_the_reason(front: FrontEnd, 
     ended = [each["params"]["error"] for each in rest if each.get("method") == "notifications/events/terminated"]
     assert [each["data"]["reason"] for each in ended] == ["the client was disabled"]
     assert not [each for each in rest if each.get("method") == "notifications/events/event"]
+
+
+@pytest.mark.parametrize("is_agents", [False, True])
+async def test_a_stream_of_events_ends_when_its_client_may_see_fewer_workspaces(
+    front: FrontEnd, setting: Setting, sql: Callable[..., Any], is_agents: bool
+):
+    params = {"name": "connector.created", "_meta": {VERSION: "2026-07-28", CAPABILITIES: {}}}
+    document = {"jsonrpc": "2.0", "id": 7, "method": "events/stream", "params": params}
+    headers = {**setting.revoked.headers, **(headers_of("events/stream", params) if is_agents else {})}
+    method, path, body = ("POST", "/mcp", document) if is_agents else ("GET", "/api/v1/events/stream", None)
+
+    async with (
+        asyncio.timeout(PATIENCE),
+        setting.revoked.session.request(method, path, json=body, headers=headers) as stream,
+    ):
+        await stream.content.readuntil(b"\n\n")
+        await eventually(lambda: front.services.events.feed.waits.total == 1)
+        await sql("UPDATE clients SET workspaces = '{one}' WHERE id = $1", setting.revoked_id)
+        await setting.other.connector(workspace_name="two")
+        rest = await stream.content.read()
+
+    assert b"connector.created" not in rest
+    assert b"terminated" not in rest
+    assert (b'"result"' in rest) is is_agents
 
 
 async def test_a_stream_of_a_job_ends(front: FrontEnd, setting: Setting):

@@ -80,7 +80,9 @@ def _selection_of(query: EventStreamQuery) -> EventSelection:
 async def _events(
     request: web.Request, selection: EventSelection, after: int | None
 ) -> AsyncGenerator[ServerSentEvent, None]:
-    """Events until the process stops, the organization is disabled, the token revoked, or the next event deleted."""
+    """Events until the process stops, the organization is disabled, the token revoked, the next event deleted, or the
+    client may see fewer workspaces.
+    """
     services = request.app[SERVICES]
     while not services.events.feed.is_shutting_down:
         try:
@@ -88,6 +90,7 @@ async def _events(
                 for event in page.data:
                     yield ServerSentEvent(event.id, event.type, (await encoded(event)).decode())
                 after = int(page.next_cursor)
+            return
         except (NotFound, CursorExpired, Unauthorized):
             return
         except Unavailable:
