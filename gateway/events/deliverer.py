@@ -64,6 +64,8 @@ _READERS = 4
 _POLL_INTERVAL = 1.0
 #: seconds between queries for subscriptions that ended, in case a notification was lost
 _ENDED_INTERVAL = 30.0
+#: seconds between two such queries at least
+_ENDED_PAUSE = 1.0
 
 #: connector, entity and id of a record
 _Place = tuple[UUID | None, str, str]
@@ -109,6 +111,7 @@ class Deliverer:
         self._turns: dict[asyncio.Task[None], UUID] = {}
         #: when subscriptions that ended are looked for, in seconds of the loop's clock
         self._ended_at = 0.0
+        self._looked_at = 0.0
         #: until when webhooks that select none of the new events are skipped first, in seconds of the loop's clock
         self._crowded_until = 0.0
 
@@ -123,14 +126,17 @@ class Deliverer:
 
     def on_client(self, _client_id: str) -> None:
         """The rights of a client were changed."""
-        self._ended_at = 0.0
+        self._look_for_ended()
         self._woken.set()
 
     def forget(self) -> None:
         """Read everything again, because notifications may have been missed."""
         self._subscribed = None
-        self._ended_at = 0.0
+        self._look_for_ended()
         self._woken.set()
+
+    def _look_for_ended(self) -> None:
+        self._ended_at = min(self._ended_at, self._looked_at + _ENDED_PAUSE)
 
     async def deliver(self) -> None:
         """Start the turns of due webhooks, or wait until there may be some."""
@@ -159,6 +165,7 @@ class Deliverer:
         now, room = asyncio.get_running_loop().time(), _TURNS - len(self._turns)
         if now < self._ended_at or room <= 0:
             return ()
+        self._looked_at = now
         ended = await self._subscriptions.claim_ended(self._worker, _LEASE, self._retry_seconds, room)
         self._ended_at = now if len(ended) == room else now + _ENDED_INTERVAL
         return ended

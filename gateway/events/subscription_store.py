@@ -77,19 +77,18 @@ _BEFORE = """
 """
 _DELETE = "DELETE FROM webhooks WHERE organization_id = $1 AND subscription_id = $2 RETURNING id"
 # A connector that the client may no longer see, because it may see fewer workspaces.
-_HIDES_CONNECTOR = f"""
-    EXISTS (
-        SELECT FROM connectors LEFT JOIN workspaces ON workspaces.id = workspace_id,
-            LATERAL (SELECT {WORKSPACES} AS names FROM clients WHERE clients.id = ended.client_id) AS seen
+_HIDES_CONNECTOR = """
+    ended.connector_id IS NOT NULL AND reader.names IS NOT NULL AND EXISTS (
+        SELECT FROM connectors LEFT JOIN workspaces ON workspaces.id = workspace_id
         WHERE connectors.id = ended.connector_id AND connectors.deleted_at IS NULL
-          AND NOT COALESCE(workspaces.name = ANY (seen.names), seen.names IS NULL))
+          AND NOT COALESCE(workspaces.name = ANY (reader.names), false))
 """
 # The events of a connector end with that of its deletion, which is delivered before.
 _LACKS_CONNECTOR = """
-    connector_id IS NOT NULL
+    ended.connector_id IS NOT NULL
     AND NOT EXISTS (SELECT FROM connectors WHERE connectors.id = ended.connector_id AND deleted_at IS NULL)
-    AND position >= COALESCE((SELECT last_id FROM event_feeds
-                              WHERE event_feeds.organization_id = ended.organization_id), 0)
+    AND ended.position >= COALESCE((SELECT last_id FROM event_feeds
+                                    WHERE event_feeds.organization_id = ended.organization_id), 0)
     AND NOT EXISTS (SELECT FROM events WHERE events.organization_id = ended.organization_id AND last_id IS NULL)
     AND NOT EXISTS (SELECT FROM webhook_deliveries AS delivery
                     WHERE delivery.webhook_id = ended.id AND delivery.status = 'pending')
@@ -97,22 +96,33 @@ _LACKS_CONNECTOR = """
 # A subscription without expiry ends if its receiver has failed for as long as webhooks are retried.
 _REASON = f"""
     CASE
-        WHEN is_ending THEN 'an administrator deleted the subscription'
-        WHEN {LOSS.format("ended.organization_id", "ended.client_id")} IS NOT NULL
-            THEN {LOSS.format("ended.organization_id", "ended.client_id")}
-        WHEN grant_id IS NOT NULL
+        WHEN ended.is_ending THEN 'an administrator deleted the subscription'
+        WHEN reader.loss IS NOT NULL THEN reader.loss
+        WHEN ended.grant_id IS NOT NULL
              AND NOT EXISTS (SELECT FROM agent_grants WHERE agent_grants.id = ended.grant_id)
             THEN 'the grant was revoked'
         WHEN {_HIDES_CONNECTOR} THEN 'the client may no longer see the connector'
         WHEN {_LACKS_CONNECTOR} THEN '{CONNECTOR_DELETED}'
-        WHEN expires_at IS NULL AND status = 'disabled' AND failing_since < now() - make_interval(secs => $3)
+        WHEN ended.expires_at IS NULL AND ended.status = 'disabled'
+             AND ended.failing_since < now() - make_interval(secs => $3)
             THEN '{RECEIVER_FAILED}'
     END
 """
+_READER = f"""
+    {LOSS.format("owner.organization_id", "owner.client_id")} AS loss,
+    (SELECT {WORKSPACES} FROM clients WHERE clients.id = owner.client_id) AS names
+"""
+# A client may have thousands of subscriptions, so its rights are read once.
 _CLAIM_ENDED = f"""
+    WITH reader AS MATERIALIZED (
+        SELECT owner.*, {_READER}
+        FROM (SELECT DISTINCT organization_id, client_id FROM webhooks WHERE subscription_id IS NOT NULL) AS owner
+    )
     UPDATE webhooks SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1
     FROM (
-        SELECT ended.id, why.reason FROM webhooks AS ended, LATERAL (SELECT {_REASON} AS reason) AS why
+        SELECT ended.id, why.reason
+        FROM webhooks AS ended JOIN reader USING (organization_id, client_id),
+            LATERAL (SELECT {_REASON} AS reason) AS why
         WHERE subscription_id IS NOT NULL AND (lease_until IS NULL OR lease_until < now())
           AND ended.key_id <> ALL ($5::text[]) AND why.reason IS NOT NULL
         LIMIT $4 FOR NO KEY UPDATE OF ended SKIP LOCKED
@@ -124,7 +134,12 @@ _CLAIM_ENDED = f"""
 """
 _DELETE_UNREADABLE = "DELETE FROM webhooks WHERE id = $1 AND fence = $2"
 # A host that has regained its access may have refreshed it while the receiver was told.
-_DELETE_ENDED = f"DELETE FROM webhooks AS ended WHERE id = $1 AND fence = $2 AND {_REASON} IS NOT NULL"
+_DELETE_ENDED = f"""
+    DELETE FROM webhooks WHERE id = (
+        SELECT ended.id
+        FROM webhooks AS ended JOIN webhooks AS owner ON owner.id = ended.id, LATERAL (SELECT {_READER}) AS reader
+        WHERE ended.id = $1 AND ended.fence = $2 AND {_REASON} IS NOT NULL FOR UPDATE OF ended)
+"""
 #: for `prune`
 PRUNE = """
     DELETE FROM webhooks WHERE id IN (
