@@ -126,6 +126,9 @@ class ConflictingRange(MalformedRequest):
 class Unauthorized(RequestError):
     code, title = "unauthorized", "Unauthorized"
 
+    #: why the caller lost its access during the request: a stream ends with it, and no response of HTTP has it
+    reason = ""
+
 
 class Forbidden(RequestError):
     code, title = "forbidden", "Forbidden"

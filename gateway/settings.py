@@ -237,7 +237,7 @@ class Settings(BaseSettings):
         10_000,
         ge=1,
         description="Maximum number of requests in progress in one front end, for one organization half of what the "
-        "others leave; more get 503.",
+        "others leave; more get 503. It has as many streams of events again.",
     )
     max_bodies_bytes: int = Field(
         32 << 20,

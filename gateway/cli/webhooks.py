@@ -171,7 +171,7 @@ async def listen(
 async def _forward(session: aiohttp.ClientSession, url: str, event: EventView, secret: str) -> str:
     """The receiver's response, or the error of the request."""
     body = msgspec.json.encode(event)
-    headers = signed_headers(f"msg_local_{event.id}", body.decode(), CLOCK.now(), [secret])
+    headers = signed_headers(f"msg_local_{event.id}", CLOCK.now(), [secret], body)
     try:
         async with session.post(
             url,

@@ -5,8 +5,10 @@ from contextlib import aclosing
 
 from gateway.access.identity.model import Caller
 from gateway.access.identity.standing import Standing
+from gateway.access.identity.store import IdentityStore
 from gateway.contract.events import EventPage, EventSelection
 from gateway.contract.members import as_of_member
+from gateway.errors import Unauthorized
 from gateway.events.feed import Feed, FeedPage
 from gateway.events.model import EventFilter, event_types
 
@@ -14,8 +16,9 @@ from gateway.events.model import EventFilter, event_types
 class EventAccess:
     """Events of the caller's organization."""
 
-    def __init__(self, feed: Feed, standing: Standing) -> None:
+    def __init__(self, feed: Feed, identity: IdentityStore, standing: Standing) -> None:
         self._feed = feed
+        self._identity = identity
         self._standing = standing
 
     async def page(
@@ -36,16 +39,24 @@ class EventAccess:
     async def follow(
         self, caller: Caller, selection: EventSelection, after: int | None, seconds: float
     ) -> AsyncGenerator[EventPage, None]:
-        """Pages until the process stops, an empty one after `seconds` without events; raises the errors of `page`."""
+        """Pages until the process stops or the caller may see fewer workspaces, an empty one after `seconds` without
+        events. Raises the errors of `page`; Unauthorized has the reason.
+        """
         pages = self._feed.follow(caller.organization_id, _filter_of(caller, selection), after, seconds)
         async with aclosing(pages):
-            while True:
-                async with self._standing.held(caller.client):
-                    found = await anext(pages, None)
-                if found is None:
+            try:
+                while True:
+                    async with self._standing.held(caller.client):
+                        found = await anext(pages, None)
+                    if found is None:
+                        return
+                    await self._standing.require(caller.client)
+                    yield _view(found)
+            except Unauthorized as lost:
+                lost.reason = await self._identity.loss(caller) or lost.reason
+                if not lost.reason:
                     return
-                await self._standing.require(caller.client)
-                yield _view(found)
+                raise
 
 
 def _filter_of(caller: Caller, selection: EventSelection) -> EventFilter:

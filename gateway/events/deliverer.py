@@ -26,8 +26,8 @@ from gateway.events.feed import Feed
 from gateway.events.model import Event, EventFilter
 from gateway.events.sender import Sender
 from gateway.events.store import MAX_PENDING, ClaimedWebhook, WebhookStore
-from gateway.events.subscription import SUBSCRIPTION_HEADER, control_message, occurrence, safe_cursor
-from gateway.events.subscription_store import SubscriptionStore
+from gateway.events.subscription import SUBSCRIPTION_HEADER, control_message, end_of, occurrence, safe_cursor
+from gateway.events.subscription_store import EndedSubscription, SubscriptionStore
 from gateway.events.webhook import (
     Delivery,
     DeliveryAttempt,
@@ -40,6 +40,7 @@ from gateway.events.webhook import (
 )
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.turns import Turns, compute_for
+from gateway.foundation.large_json import encoded
 
 log = logging.getLogger(__name__)
 
@@ -67,8 +68,8 @@ _READERS = 4
 _POLL_INTERVAL = 1.0
 #: seconds between queries for subscriptions that ended, in case a notification was lost
 _ENDED_INTERVAL = 30.0
-#: the error that the receiver of a subscription gets when it ends (SEP-3415)
-_TERMINATED = {"code": -32024, "message": "Forbidden", "data": {"reason": "access was revoked"}}
+#: seconds between two such queries at least
+_ENDED_PAUSE = 1.0
 
 #: connector, entity and id of a record
 _Place = tuple[UUID | None, str, str]
@@ -119,6 +120,7 @@ class Deliverer:
         self._turns: dict[asyncio.Task[None], UUID] = {}
         #: when subscriptions that ended are looked for, in seconds of the loop's clock
         self._ended_at = 0.0
+        self._looked_at = 0.0
         #: until when webhooks that select none of the new events are skipped first, in seconds of the loop's clock
         self._crowded_until = 0.0
 
@@ -133,14 +135,17 @@ class Deliverer:
 
     def on_client(self, _client_id: str) -> None:
         """The rights of a client were changed."""
-        self._ended_at = 0.0
+        self._look_for_ended()
         self._woken.set()
 
     def forget(self) -> None:
         """Read everything again, because notifications may have been missed."""
         self._subscribed = None
-        self._ended_at = 0.0
+        self._look_for_ended()
         self._woken.set()
+
+    def _look_for_ended(self) -> None:
+        self._ended_at = min(self._ended_at, self._looked_at + _ENDED_PAUSE)
 
     async def deliver(self) -> None:
         """Start the turns of due webhooks, or wait until there may be some."""
@@ -157,18 +162,19 @@ class Deliverer:
         for each in claimed:
             self._start(each, partial(self._deliver, each, now + _TURN))
         ended = await self._ended_subscriptions()
-        for each in ended:
-            self._start(each, partial(self._terminate, each))
+        for subscription in ended:
+            self._start(subscription.claimed, partial(self._terminate, subscription))
         if not claimed and not ended:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_POLL_INTERVAL):
                     await self._woken.wait()
 
-    async def _ended_subscriptions(self) -> Sequence[ClaimedWebhook]:
+    async def _ended_subscriptions(self) -> Sequence[EndedSubscription]:
         """Lease subscriptions that ended, if there may be some."""
         now, room = asyncio.get_running_loop().time(), _TURNS - len(self._turns)
         if now < self._ended_at or room <= 0:
             return ()
+        self._looked_at = now
         ended = await self._subscriptions.claim_ended(self._worker, _LEASE, self._retry_seconds, room)
         self._ended_at = now if len(ended) == room else now + _ENDED_INTERVAL
         return ended
@@ -209,11 +215,11 @@ class Deliverer:
             with contextlib.suppress(Unavailable):
                 await self._store.end_lease(claimed.webhook)
 
-    async def _terminate(self, claimed: ClaimedWebhook) -> None:
-        """Tell the receiver once that its subscription ended, and delete the subscription."""
-        message = control_message("terminated", error=_TERMINATED)
-        await _send_control(self._sender, claimed, message)
-        await self._subscriptions.delete_ended(claimed)
+    async def _terminate(self, ended: EndedSubscription) -> None:
+        """Tell the receiver once that its subscription ended and why, and delete the subscription."""
+        message = control_message("terminated", error=end_of(ended.reason, ended.failure))
+        await _send_control(self._sender, ended.claimed, message)
+        await self._subscriptions.delete_ended(ended.claimed, self._retry_seconds)
 
     async def _deliver(self, claimed: ClaimedWebhook, ends_at: float) -> None:
         webhook, rules = claimed.webhook, claimed.webhook.rules(self._retry_seconds)
@@ -351,11 +357,11 @@ class _Turn:
         if webhook.subscription_id is None:
             message_id, body = (
                 Webhook.message_id_of(webhook.id, event.id),
-                msgspec.json.encode(self._with_record(event)),
+                await encoded(self._with_record(event)),
             )
         else:
             cursor = {"cursor": str(safe_cursor(event.id, self._unfinished))}
-            message_id, body = str(event.id), msgspec.json.encode(occurrence(event.view) | cursor)
+            message_id, body = str(event.id), await encoded(occurrence(event.view) | cursor)
         attempt = await self._sender.send(
             webhook.id, webhook.url, message_id, body, self._claimed.secrets, _headers(webhook)
         )

@@ -13,9 +13,12 @@ import msgspec
 from gateway.contract.events import EventType
 from gateway.errors import CursorAhead, CursorExpired, FieldError, NotFound
 from gateway.events.model import Event, EventFilter
+from gateway.foundation.aio.turns import mapped
+from gateway.foundation.aio.waiting import Waits
 from gateway.foundation.db.page_bytes import PAGE_BYTES
 from gateway.foundation.db.pool import Database
 from gateway.foundation.db.where import OWNED, Where
+from gateway.foundation.large_json import LARGE
 
 #: seconds until a waiting reader queries again, in case a notification was lost
 _POLL_INTERVAL = 5.0
@@ -71,7 +74,7 @@ class Feed:
         self._waiting: defaultdict[str, set[asyncio.Event]] = defaultdict(set)
         self.is_shutting_down = False
         #: readers that wait for events
-        self.idle = 0
+        self.waits = Waits()
 
     async def read(self, organization_id: UUID, filter_: EventFilter, after: int | None, limit: int) -> FeedPage:
         """The events after that id; without one, from the oldest that is stored.
@@ -89,7 +92,7 @@ class Feed:
         latest, pruned = rows[0]["last_id"] or 0, rows[0]["pruned_id"] or 0
         if after is not None:
             _require_readable(after, pruned, latest)
-        events = [_event(row) for row in rows if row["id"] is not None]
+        events = await mapped(_event, (row for row in rows if row["id"] is not None), _is_large)
         is_whole = len(events) < limit and len(events) == (rows[0]["page_found"] or 0)
         return FeedPage(events, latest if is_whole else events[-1].id, latest, as_of)
 
@@ -108,13 +111,9 @@ class Feed:
                 if page.events or left <= 0 or self.is_shutting_down:
                     return page
                 after = page.next_after
-                self.idle += 1
-                try:
-                    with contextlib.suppress(TimeoutError):
-                        async with asyncio.timeout(min(left, _POLL_INTERVAL)):
-                            await added.wait()
-                finally:
-                    self.idle -= 1
+                with self.waits.one(), contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(min(left, _POLL_INTERVAL)):
+                        await added.wait()
                 added.clear()
         finally:
             waiting.discard(added)
@@ -174,6 +173,10 @@ def _require_readable(after: int, pruned: int, latest: int) -> None:
         ahead = CursorAhead(faults=[FieldError("/after", "after", "maximum", message)])
         ahead.continues_after = latest
         raise ahead
+
+
+def _is_large(row: Any) -> bool:
+    return len(row["data"]) > LARGE
 
 
 def _event(row: Any) -> Event:

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from uuid import UUID
 
 import aiohttp
@@ -13,6 +14,8 @@ from gateway.events.retries import retry_after
 from gateway.events.signing import SIGNATURES, signed_headers
 from gateway.events.webhook import DeliveryAttempt
 from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.turns import in_thread
+from gateway.foundation.large_json import LARGE
 from gateway.foundation.telemetry.metrics import WEBHOOK_ATTEMPTS, WEBHOOK_SECONDS
 from gateway.upstream.rate_limits import RateScope
 from gateway.upstream.redaction import NO_SECRETS
@@ -43,10 +46,11 @@ class Sender:
     ) -> DeliveryAttempt:
         """Send a delivery once; a failure is an attempt with an error."""
         at, started = CLOCK.now(), time.monotonic()
+        sign = partial(signed_headers, message_id, at, signing_secrets)
         headers = {
             "Content-Type": "application/json",
             **(further_headers or {}),
-            **signed_headers(message_id, body.decode(), at, signing_secrets),
+            **(await in_thread(sign, body) if len(body) > LARGE else sign(body)),
         }
         request = UpstreamRequest(
             method="POST",

@@ -8,6 +8,7 @@ from yarl import URL
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.standing import Standing
+from gateway.access.identity.store import IdentityStore
 from gateway.events.access import EventAccess
 from gateway.events.deliverer import Deliverer, ReadRecords, RightsOf
 from gateway.events.feed import Feed
@@ -44,6 +45,7 @@ async def open_events(
     notifications: NotificationListener,
     vault: Vault,
     audit: Audit,
+    identity: IdentityStore,
     standing: Standing,
     read_records: ReadRecords,
     rights_of: RightsOf,
@@ -60,7 +62,7 @@ async def open_events(
         subscriptions, origins = SubscriptionStore(database, vault), list(map(URL, settings.webhook_origins))
         yield EventServices(
             feed=feed,
-            access=EventAccess(feed, standing),
+            access=EventAccess(feed, identity, standing),
             webhooks=WebhookService(audit, store, feed, sender, origins),
             subscriptions=SubscriptionService(
                 audit=audit,

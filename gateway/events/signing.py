@@ -18,9 +18,10 @@ def new_secret() -> str:
     return f"whsec_{base64.b64encode(secrets.token_bytes(_SECRET_BYTES)).decode()}"
 
 
-def signed_headers(message_id: str, body: str, at: datetime, signing_secrets: Sequence[str]) -> dict[str, str]:
+def signed_headers(message_id: str, at: datetime, signing_secrets: Sequence[str], body: bytes) -> dict[str, str]:
     """The headers of a delivery, with a signature for each secret; `at` is in UTC."""
-    signatures = [Webhook(secret).sign(message_id, at, body) for secret in signing_secrets]
+    text = body.decode()
+    signatures = [Webhook(secret).sign(message_id, at, text) for secret in signing_secrets]
     return {
         "webhook-id": message_id,
         "webhook-timestamp": str(int(at.timestamp())),

@@ -7,15 +7,18 @@ from uuid import UUID
 
 import msgspec
 
+from gateway.access.identity.store import WORKSPACES
 from gateway.contract.events import EventType
 from gateway.errors import NotFound
 from gateway.events.model import Event
 from gateway.events.recording import add_event
 from gateway.events.webhook import Delivery, TurnResult, Webhook
 from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.aio.turns import in_thread
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.rows import decoded
 from gateway.foundation.db.where import OWNED, Where
+from gateway.foundation.large_json import LARGE, is_large
 from gateway.foundation.vault.vault import Binding, Sealed, Vault
 
 #: maximum pending deliveries of a webhook; further events stay in the feed
@@ -24,6 +27,16 @@ MAX_PENDING = 500
 _MEMBERS = Webhook.__struct_fields__
 COLUMNS = ", ".join(f"webhooks.{name}" for name in _MEMBERS)
 SEALED = "webhooks.key_id, webhooks.wrapped_key, webhooks.sealed"
+# The workspaces of a person change with groups; those that the person has lost are left out.
+_SEEN = f"""
+    CASE WHEN webhooks.owner_id IS NULL THEN webhooks.workspaces ELSE (
+        SELECT CASE WHEN seen.names IS NULL THEN webhooks.workspaces
+                    WHEN webhooks.workspaces IS NULL THEN seen.names
+                    ELSE ARRAY(SELECT unnest(webhooks.workspaces) INTERSECT SELECT unnest(seen.names)) END
+        FROM clients, LATERAL (SELECT {WORKSPACES} AS names) AS seen WHERE clients.id = webhooks.owner_id
+    ) END AS workspaces
+"""
+_CURRENT = ", ".join(_SEEN if name == "workspaces" else f"webhooks.{name}" for name in _MEMBERS)
 _INSERT = f"""
     INSERT INTO webhooks (id, organization_id, client_id, is_callback, url, description, types, connector_id,
                           workspace_name, entity, workspaces, include_record, key_id, wrapped_key, sealed, owner_id,
@@ -132,7 +145,7 @@ _CLAIM = f"""
         WHERE {_DUE.format("webhooks")} AND due.turn <= GREATEST(1, due.share)
         ORDER BY due.turn, webhooks.turn_at LIMIT $3 - $5 FOR NO KEY UPDATE OF webhooks SKIP LOCKED
     )
-    RETURNING {COLUMNS}, {SEALED}
+    RETURNING {_CURRENT}, {SEALED}
 """
 # Most webhooks select few of an organization's events. The comparison leaves out workspaces and people, so that at most
 # too few are skipped. A webhook whose next events were deleted is not skipped, because its receiver may get a message.
@@ -153,7 +166,7 @@ _PENDING = f"""
 """
 _FAIL_UNREADABLE = """
     UPDATE webhook_deliveries
-    SET status = 'failed', error = $3, failure = 'internal_error', attempted_at = now(), next_attempt_at = NULL
+    SET status = 'failed', error = $3, failure = NULL, attempted_at = now(), next_attempt_at = NULL
     WHERE webhook_id = $1 AND event_id = $2 AND status = 'pending'
 """
 # Another worker may have the key of its secret. Its owner sees since when nothing is delivered.
@@ -414,18 +427,19 @@ class WebhookStore:
         """Pending deliveries, oldest event first; one that cannot be read fails."""
         async with self._database.system() as connection:
             rows = await connection.fetch(_PENDING, webhook.id)
-            pending = await decoded(rows, delivery_of, "a delivery", key="event_id")
+            pending = await decoded(rows, delivery_of, "a delivery", key="event_id", is_large=_is_large)
             for row, error in pending.unreadable:
                 await connection.execute(_FAIL_UNREADABLE, webhook.id, row["event_id"], error.detail)
         return pending.values
 
     async def finish(self, webhook: Webhook, result: TurnResult) -> bool:
         """Store the result of a turn and end its lease; false, and nothing is stored, if the lease was lost."""
+        deliveries = result.deliveries
+        rows = await in_thread(_rows, deliveries) if any(map(is_large, deliveries)) else _rows(deliveries)
         async with self._database.system() as connection, connection.transaction():
             if await connection.fetchval(_LOCK_IF_HELD, webhook.id, webhook.fence) is None:
                 return False
             if result.deliveries:
-                rows = msgspec.json.encode([_row(delivery) for delivery in result.deliveries]).decode()
                 await connection.execute(_STORE, webhook.id, webhook.organization_id, rows)
             await connection.execute(
                 _FINISH,
@@ -472,10 +486,18 @@ def webhook_of(row: Any) -> Webhook:
     return msgspec.convert({name: row[name] for name in _MEMBERS}, Webhook)
 
 
+def _is_large(row: Any) -> bool:
+    return len(row["event"]) > LARGE
+
+
 def delivery_of(row: Any) -> Delivery:
     """The delivery of a row with `DELIVERY`."""
     members = {**row, "event": msgspec.json.decode(row["event"], type=Event)}
     return msgspec.convert(members, Delivery)
+
+
+def _rows(deliveries: Sequence[Delivery]) -> str:
+    return msgspec.json.encode([_row(delivery) for delivery in deliveries]).decode()
 
 
 def _row(delivery: Delivery) -> dict[str, Any]:

@@ -6,22 +6,24 @@ import hashlib
 import math
 import secrets
 from collections import defaultdict, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import msgspec
 
-from gateway.contract.events import EventType, EventView
+from gateway.contract.events import DeliveryStatus, EventType, EventView
 from gateway.errors import FieldError
 from gateway.events.webhook import Delivery
 
 #: maximum subscriptions of an organization
 MAX_SUBSCRIPTIONS = 10_000
+#: reasons for which a subscription ends although its client may still read events
+CONNECTOR_DELETED, RECEIVER_FAILED = "the connector was deleted", "no delivery has succeeded for too long"
 #: the header by which a receiver selects the secret
 SUBSCRIPTION_HEADER = "X-MCP-Subscription-Id"
-#: challenges that one process sends to one host in a minute
+#: challenges that one process sends to one host in a minute; for one organization half of what the others leave
 CHALLENGES = 60
 #: hosts whose challenges are counted; beyond it all counts are dropped, which only forgives those of the last minute
 _MAX_HOSTS = 1000
@@ -81,21 +83,28 @@ class ReceiverUnverified(Exception):
 
 
 class ChallengePace:
-    """Counts the challenges to each host, so that a subscriber cannot flood a stranger's host with them."""
+    """Counts the challenges to each host, so that a subscriber cannot flood a stranger's host with them.
+
+    Nor does one organization keep the others from a host that they share.
+    """
 
     def __init__(self) -> None:
-        self._sent: defaultdict[str, deque[float]] = defaultdict(deque)
+        #: host → when and for whom each was sent
+        self._sent: defaultdict[str, deque[tuple[float, Hashable]]] = defaultdict(deque)
 
-    def wait(self, host: str, now: float) -> int:
-        """Count a challenge at `now` in seconds; returns seconds to wait instead if the host has got too many."""
+    def wait(self, host: str, holder: Hashable, now: float) -> int:
+        """Count a challenge at `now` in seconds; returns seconds to wait instead if the holder has sent too many."""
         if len(self._sent) >= _MAX_HOSTS and host not in self._sent:
             self._sent.clear()
         sent = self._sent[host]
-        while sent and sent[0] <= now - 60:
+        while sent and sent[0][0] <= now - 60:
             sent.popleft()
+        own = [at for at, each in sent if each == holder]
+        if len(own) >= max(1, (CHALLENGES - len(sent) + len(own)) // 2):
+            return math.ceil(own[0] + 60 - now)
         if len(sent) >= CHALLENGES:
-            return math.ceil(sent[0] + 60 - now)
-        sent.append(now)
+            return math.ceil(sent[0][0] + 60 - now)
+        sent.append((now, holder))
         return 0
 
 
@@ -126,7 +135,7 @@ def secret_fault(secret: str) -> FieldError | None:
 
 def delivery_state(is_active: bool, failing_since: datetime | None, last: Sequence[Delivery]) -> DeliveryState:
     """The state of deliveries, from the last ones that were attempted."""
-    delivered = [each.attempted_at for each in last if each.failure is None and each.attempted_at is not None]
+    delivered = [each.attempted_at for each in last if each.status is DeliveryStatus.SUCCEEDED and each.attempted_at]
     newest = max(last, key=lambda each: each.attempted_at or datetime.min, default=None)
     return DeliveryState(
         is_active=is_active,
@@ -146,6 +155,16 @@ def occurrence(event: EventView) -> dict[str, Any]:
     """An event in the form of the protocol, without its cursor."""
     connector = {} if event.connector_id is None else {"connector_id": event.connector_id}
     return {"eventId": str(event.id), "name": event.type, "timestamp": event.at, "data": {**event.data, **connector}}
+
+
+def end_of(reason: str, failure: str | None) -> dict[str, Any]:
+    """The error that tells the receiver why its subscription ended; `failure` is the category of the last one."""
+    if reason == CONNECTOR_DELETED:
+        return {"code": -32023, "message": "NotFound", "data": {"kind": "connector", "detail": reason}}
+    if reason == RECEIVER_FAILED:
+        data = {"reason": failure or "connection_refused", "detail": reason}
+        return {"code": -32027, "message": "CallbackEndpointError", "data": data}
+    return {"code": -32024, "message": "Forbidden", "data": {"reason": reason}}
 
 
 def control_message(type_: str, **members: Any) -> tuple[str, bytes]:

@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 import msgspec
 
 from gateway.access.identity.model import Caller
-from gateway.access.identity.store import SCOPES
+from gateway.access.identity.store import LOSS, WORKSPACES
 from gateway.contract.events import WebhookStatus
 from gateway.events.store import COLUMNS, DELIVERY, SEALED, ClaimedWebhook, binding, claimed_of, delivery_of
-from gateway.events.subscription import NewSubscription
+from gateway.events.subscription import CONNECTOR_DELETED, RECEIVER_FAILED, NewSubscription
 from gateway.events.webhook import Delivery
 from gateway.foundation.db.pool import Database
 from gateway.foundation.db.rows import decoded
@@ -75,28 +76,70 @@ _BEFORE = """
     ) AS newest
 """
 _DELETE = "DELETE FROM webhooks WHERE organization_id = $1 AND subscription_id = $2 RETURNING id"
-_HAS_ACCESS = f"""
-    EXISTS (
-        SELECT FROM clients JOIN client_organizations ON client_organizations.client_id = clients.id
-        JOIN organizations ON organizations.id = client_organizations.organization_id
-        WHERE clients.id = ended.client_id AND clients.disabled_at IS NULL AND organizations.disabled_at IS NULL
-          AND organizations.id = ended.organization_id AND 'read' = ANY ({SCOPES})
-    ) AND (grant_id IS NULL OR EXISTS (SELECT FROM agent_grants WHERE agent_grants.id = ended.grant_id))
+# A connector that the client may no longer see, because it may see fewer workspaces.
+_HIDES_CONNECTOR = """
+    ended.connector_id IS NOT NULL AND reader.names IS NOT NULL AND EXISTS (
+        SELECT FROM connectors LEFT JOIN workspaces ON workspaces.id = workspace_id
+        WHERE connectors.id = ended.connector_id AND connectors.deleted_at IS NULL
+          AND NOT COALESCE(workspaces.name = ANY (reader.names), false))
+"""
+# The events of a connector end with that of its deletion, which is delivered before.
+_LACKS_CONNECTOR = """
+    ended.connector_id IS NOT NULL
+    AND NOT EXISTS (SELECT FROM connectors WHERE connectors.id = ended.connector_id AND deleted_at IS NULL)
+    AND ended.position >= COALESCE((SELECT last_id FROM event_feeds
+                                    WHERE event_feeds.organization_id = ended.organization_id), 0)
+    AND NOT EXISTS (SELECT FROM events WHERE events.organization_id = ended.organization_id AND last_id IS NULL)
+    AND NOT EXISTS (SELECT FROM webhook_deliveries AS delivery
+                    WHERE delivery.webhook_id = ended.id AND delivery.status = 'pending')
 """
 # A subscription without expiry ends if its receiver has failed for as long as webhooks are retried.
-_CLAIM_ENDED = f"""
-    UPDATE webhooks SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1
-    WHERE id IN (
-        SELECT id FROM webhooks AS ended
-        WHERE subscription_id IS NOT NULL AND (lease_until IS NULL OR lease_until < now())
-          AND ended.key_id <> ALL ($5::text[])
-          AND (is_ending OR NOT ({_HAS_ACCESS})
-               OR expires_at IS NULL AND status = 'disabled' AND failing_since < now() - make_interval(secs => $3))
-        LIMIT $4 FOR NO KEY UPDATE SKIP LOCKED
-    )
-    RETURNING {COLUMNS}, {SEALED}
+_REASON = f"""
+    CASE
+        WHEN ended.is_ending THEN 'an administrator deleted the subscription'
+        WHEN reader.loss IS NOT NULL THEN reader.loss
+        WHEN ended.grant_id IS NOT NULL
+             AND NOT EXISTS (SELECT FROM agent_grants WHERE agent_grants.id = ended.grant_id)
+            THEN 'the grant was revoked'
+        WHEN {_HIDES_CONNECTOR} THEN 'the client may no longer see the connector'
+        WHEN {_LACKS_CONNECTOR} THEN '{CONNECTOR_DELETED}'
+        WHEN ended.expires_at IS NULL AND ended.status = 'disabled'
+             AND ended.failing_since < now() - make_interval(secs => $3)
+            THEN '{RECEIVER_FAILED}'
+    END
 """
-_DELETE_ENDED = "DELETE FROM webhooks WHERE id = $1 AND fence = $2"
+_READER = f"""
+    {LOSS.format("owner.organization_id", "owner.client_id")} AS loss,
+    (SELECT {WORKSPACES} FROM clients WHERE clients.id = owner.client_id) AS names
+"""
+# A client may have thousands of subscriptions, so its rights are read once.
+_CLAIM_ENDED = f"""
+    WITH reader AS MATERIALIZED (
+        SELECT owner.*, {_READER}
+        FROM (SELECT DISTINCT organization_id, client_id FROM webhooks WHERE subscription_id IS NOT NULL) AS owner
+    )
+    UPDATE webhooks SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1
+    FROM (
+        SELECT ended.id, why.reason
+        FROM webhooks AS ended JOIN reader USING (organization_id, client_id),
+            LATERAL (SELECT {_REASON} AS reason) AS why
+        WHERE subscription_id IS NOT NULL AND (lease_until IS NULL OR lease_until < now())
+          AND ended.key_id <> ALL ($5::text[]) AND why.reason IS NOT NULL
+        LIMIT $4 FOR NO KEY UPDATE OF ended SKIP LOCKED
+    ) AS found
+    WHERE webhooks.id = found.id
+    RETURNING {COLUMNS}, {SEALED}, found.reason,
+              (SELECT failure FROM webhook_deliveries WHERE webhook_id = webhooks.id AND failure IS NOT NULL
+               ORDER BY attempted_at DESC LIMIT 1) AS failure
+"""
+_DELETE_UNREADABLE = "DELETE FROM webhooks WHERE id = $1 AND fence = $2"
+# A host that has regained its access may have refreshed it while the receiver was told.
+_DELETE_ENDED = f"""
+    DELETE FROM webhooks WHERE id = (
+        SELECT ended.id
+        FROM webhooks AS ended JOIN webhooks AS owner ON owner.id = ended.id, LATERAL (SELECT {_READER}) AS reader
+        WHERE ended.id = $1 AND ended.fence = $2 AND {_REASON} IS NOT NULL FOR UPDATE OF ended)
+"""
 #: for `prune`
 PRUNE = """
     DELETE FROM webhooks WHERE id IN (
@@ -115,6 +158,15 @@ class RefreshedSubscription(msgspec.Struct, frozen=True, kw_only=True):
     cursor: int
     #: the last deliveries that were attempted
     last: Sequence[Delivery]
+
+
+class EndedSubscription(msgspec.Struct, frozen=True):
+    """A subscription whose receiver is to be told that it ended."""
+
+    claimed: ClaimedWebhook
+    reason: str
+    #: the category of the last failure
+    failure: str | None
 
 
 class Created(msgspec.Struct, frozen=True):
@@ -193,7 +245,7 @@ class SubscriptionStore:
 
     async def claim_ended(
         self, worker: str, lease: float, retry_seconds: float, limit: int
-    ) -> Sequence[ClaimedWebhook]:
+    ) -> Sequence[EndedSubscription]:
         """Lease subscriptions of all organizations whose receivers are to be told that they ended.
 
         One whose secret cannot be read is deleted, because no message could be signed. Those whose key is forgotten
@@ -202,15 +254,18 @@ class SubscriptionStore:
         forgotten = self._vault.forgotten
         async with self._database.system() as connection:
             rows = await connection.fetch(_CLAIM_ENDED, worker, lease, retry_seconds, limit, forgotten)
-            ended = await decoded(rows, lambda row: claimed_of(self._vault, row), "a subscription that ended")
+            ended = await decoded(rows, self._ended, "a subscription that ended")
             for row, _ in ended.unreadable:
-                await connection.execute(_DELETE_ENDED, row["id"], row["fence"])
+                await connection.execute(_DELETE_UNREADABLE, row["id"], row["fence"])
         return ended.values
 
-    async def delete_ended(self, claimed: ClaimedWebhook) -> None:
-        """Delete a subscription that `claim_ended` leased, unless the lease was lost."""
+    def _ended(self, row: Any) -> EndedSubscription:
+        return EndedSubscription(claimed_of(self._vault, row), row["reason"], row["failure"])
+
+    async def delete_ended(self, claimed: ClaimedWebhook, retry_seconds: float) -> None:
+        """Delete a subscription that `claim_ended` leased, unless the lease was lost or it goes on."""
         async with self._database.system() as connection:
-            await connection.execute(_DELETE_ENDED, claimed.webhook.id, claimed.webhook.fence)
+            await connection.execute(_DELETE_ENDED, claimed.webhook.id, claimed.webhook.fence, retry_seconds)
 
 
 def _workspaces(caller: Caller) -> list[str] | None:

@@ -76,11 +76,11 @@ class SubscriptionService:
         if refreshed is not None:
             return refreshed
         position, is_truncated = await self._position(caller, new)
+        if await self._store.count(caller.organization_id) >= MAX_SUBSCRIPTIONS:
+            raise Conflict(f"the organization has {MAX_SUBSCRIPTIONS} subscriptions; unsubscribe from some")
         if not await self._store.is_verified(caller, new.url):
-            await self._verify(id_, new)
+            await self._verify(caller, id_, new)
         with self._audit.record("subscription.create", caller, target=id_, connector_id=new.connector_id):
-            if await self._store.count(caller.organization_id) >= MAX_SUBSCRIPTIONS:
-                raise Conflict(f"the organization has {MAX_SUBSCRIPTIONS} subscriptions; unsubscribe from some")
             created = await self._store.create(caller, id_, new, position)
         if created is None:  # a concurrent request created it
             return await self.subscribe(caller, new)
@@ -116,9 +116,10 @@ class SubscriptionService:
         oldest = 0 if new.max_age is None else await self._store.last_before(organization_id, new.max_age)
         return max(new.after, oldest), oldest > new.after
 
-    async def _verify(self, id_: str, new: NewSubscription) -> None:
+    async def _verify(self, caller: Caller, id_: str, new: NewSubscription) -> None:
         """Send a challenge that the receiver must return, so that nobody subscribes a receiver against its will."""
-        seconds = self._pace.wait(URL(new.url, encoded=True).raw_host or "", time.monotonic())
+        host = (URL(new.url, encoded=True).raw_host or "").removesuffix(".")
+        seconds = self._pace.wait(host, caller.organization_id, time.monotonic())
         if seconds:
             raise RateLimited("this host got too many challenges within a minute", retry_after=seconds)
         challenge = secrets.token_urlsafe(32)

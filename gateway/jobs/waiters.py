@@ -1,12 +1,14 @@
 """Waiting for jobs: all waiters of a process share its one connection for notifications."""
 
 import asyncio
+import contextlib
 from collections import defaultdict
 from dataclasses import dataclass, field
 from math import inf
 from uuid import UUID
 
 from gateway.foundation.aio.single_flight import SingleFlight
+from gateway.foundation.aio.waiting import Waits
 from gateway.jobs.model import JobSummary
 from gateway.jobs.store import JobStore
 
@@ -34,8 +36,7 @@ class JobWaiters:
         )
         self._waiters: defaultdict[str, set[_Waiter]] = defaultdict(set)
         self.is_shutting_down = False
-        #: the number of waiters
-        self.waiting = 0
+        self.waits = Waits()
 
     def on_notify(self, change: str) -> None:
         """Handle a notification of the trigger on jobs: `id:version:is_final`."""
@@ -92,14 +93,9 @@ class JobWaiters:
 
     async def _woken(self, waiter: _Waiter, seconds: float) -> float:
         """Wait to be woken, at most `seconds`; returns the version that the waiter was woken for."""
-        self.waiting += 1
-        try:
+        with self.waits.one(), contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await waiter.woken.wait()
-        except TimeoutError:
-            pass
-        finally:
-            self.waiting -= 1
         newest, waiter.newest = waiter.newest, 0
         waiter.woken.clear()
         return newest

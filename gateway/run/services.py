@@ -221,6 +221,7 @@ async def _open(settings: Settings) -> AsyncIterator[Services]:
                 notifications=notifications,
                 vault=vault,
                 audit=logs.audit,
+                identity=identity,
                 standing=standing,
                 read_records=read_records,
                 rights_of=policy.point.rights_of,

@@ -69,9 +69,12 @@ def create_app(settings: Settings) -> web.Application:
             exposed(settings.metrics_bind, front_end.services.database, front_end.services.catalog),
         ):
             opened = front_end.services
-            waiters, feed, transport = opened.jobs.waiters, opened.events.feed, opened.connectors.upstreams.transport
+            waits = opened.jobs.waiters.waits, opened.events.feed.waits
+            transport = opened.connectors.upstreams.transport
             with limits.watching(
-                opened.process.loop_lag, lambda: waiters.waiting + feed.idle, lambda: transport.under_way
+                opened.process.loop_lag,
+                lambda: sum(each.of_requests for each in waits),
+                lambda: transport.under_way,
             ):
                 app[SERVICES], app[ACCESS], app[INDEX] = opened, front_end.access, front_end.index
                 watch_restarts(opened, limits.load.expect_restart)

@@ -276,6 +276,12 @@ async def _among_many(opened: Bench, receiver: Receiver, subscriptions: int, cha
     await opened.owner.execute("INSERT INTO clients (id, name, secret_hashes) VALUES ($1, 'c', '{}')", caller.id)
     await opened.owner.execute("INSERT INTO client_organizations VALUES ($1, $2)", caller.id, opened.organization_id)
     store, connectors, took = SubscriptionStore(opened.database, VAULT), [uuid4() for _ in range(subscriptions)], []
+    workspace_id = await IdentityStore(opened.database).workspace_named(opened.organization_id, "bench")
+    await opened.owner.execute(
+        "INSERT INTO connectors (id, organization_id, workspace_id, kind, name, status) "
+        "SELECT id, $2, $3, 'support-desk', 'c', 'active' FROM unnest($1::uuid[]) AS id",
+        connectors, opened.organization_id, workspace_id,
+    )  # fmt: skip
     async with _delivering(opened, receiver):
         position = (await Feed(opened.database).read(opened.organization_id, EventFilter(), None, 1)).latest_id
         for part in (connectors[at : at + 50] for at in range(0, subscriptions, 50)):

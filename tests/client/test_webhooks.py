@@ -24,7 +24,7 @@ NPM = os.environ.get("TYPESCRIPT_CLIENT")
 
 
 def signed(*secrets, at=None, body=BODY):
-    return signed_headers("msg_1", body.decode(), at or datetime.now(UTC), secrets)
+    return signed_headers("msg_1", at or datetime.now(UTC), secrets, body)
 
 
 def test_a_delivery_signed_with_the_secret_is_an_event():

@@ -94,6 +94,10 @@ def test_a_cursor_is_never_after_an_event_that_is_neither_acknowledged_nor_given
 def test_a_host_gets_so_many_challenges_in_a_minute_and_another_host_is_not_concerned():
     pace = ChallengePace()
 
-    assert {pace.wait("a.example.com", now=100.0) for _ in range(60)} == {0}
-    assert (pace.wait("a.example.com", now=130.5), pace.wait("b.example.com", now=130.5)) == (30, 0)
-    assert pace.wait("a.example.com", now=160.0) == 0
+    def taken(holder: str, now: float = 100.0) -> int:
+        return next(number for number in range(100) if pace.wait("a.example.com", holder, now))
+
+    assert [taken(holder) for holder in "abcdefgh"] == [30, 15, 7, 4, 2, 1, 1, 0]
+    assert pace.wait("a.example.com", "a", now=130.5) == pace.wait("a.example.com", "new", now=130.5) == 30
+    assert pace.wait("b.example.com", "a", now=130.5) == 0
+    assert taken("h", now=160.0) == 30

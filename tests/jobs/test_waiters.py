@@ -73,7 +73,7 @@ async def caught_up(database: Database, changes: NotificationListener) -> None:
 async def begun(waiters: JobWaiters, counting: Counting, waiting: list) -> list["asyncio.Task[JobSummary]"]:
     """Waiters that have looked once and wait."""
     tasks = [asyncio.ensure_future(each) for each in waiting]
-    await eventually(lambda: waiters.waiting == len(tasks))
+    await eventually(lambda: waiters.waits.total == len(tasks))
     counting.looks = 0
     return tasks
 
@@ -95,7 +95,7 @@ async def test_who_has_seen_no_version_waits_for_the_next_change_after_one_look(
     job = await claimed()
     await caught_up(database, changes)
     waiting = asyncio.ensure_future(waiters.changed(job.organization_id, job.id, None, 30))
-    await eventually(lambda: waiters.waiting == 1)
+    await eventually(lambda: waiters.waits.total == 1)
     looks_before_the_change = counting.looks
 
     await leases.progress(job, 1, 2, "half")
@@ -110,7 +110,7 @@ async def test_a_change_that_the_look_under_way_finds_needs_no_second_look(count
     counting.looks, counting.on_look = 0, lambda: waiters.on_notify(f"{job.id}:{version}:false")
 
     waiting = asyncio.ensure_future(waiters.changed(job.organization_id, job.id, None, 30))
-    await eventually(lambda: waiters.waiting == 1)
+    await eventually(lambda: waiters.waits.total == 1)
     looks = counting.looks
     waiters.stop_waiting()
 

@@ -108,6 +108,12 @@ class Organization:
                 data = {"job_id": str(uuid4()), "status": "succeeded", "entity": "tickets", "labels": LABELS}
                 await add_event(connection, organization_id, EventType.JOB_SUCCEEDED, data, self._connector_id)
 
+    async def large(self, size: int) -> None:
+        organization_id = await self.id()
+        data = {"job_id": str(uuid4()), "status": "failed", "entity": "tickets", "labels": {"a": "x" * size}}
+        async with self._front.services.database.system() as connection:
+            await add_event(connection, organization_id, EventType.JOB_FAILED, data, self._connector_id)
+
 
 async def subscribed(api: Api, url: str, **members: Any) -> str:
     body = {"url": url, "types": ["record.*", "job.*"], **members}
@@ -196,6 +202,37 @@ async def test_no_streams_of_many_events_hold_the_loop(api: Api, organization: O
         each.close()
 
     assert longest.seconds <= LIMIT
+
+
+#: bytes of the largest event: what a caller or an application sends may be as large
+EVENT = 30 << 20
+
+
+async def test_no_large_event_holds_the_loop_on_any_way_to_its_reader(
+    front: FrontEnd, api: Api, organization: Organization, receiver_url: str
+):
+    """Its page, the poll and the stream of an agent, the plain stream, and its delivery to a webhook."""
+    Receiver.answer, Receiver.deliveries = ANSWERS["refuses"], 0
+    first = str((await api.get(EVENTS)).document()["latest_id"])
+    await subscribed(api, receiver_url)
+    await organization.large(EVENT)
+    requests = [api.session.get(EVENTS, params={"after": first}, headers=api.headers)]
+    for method in ("events/poll", "events/stream"):
+        params = {"name": EventType.JOB_FAILED, "cursor": first, "_meta": {VERSION: VERSIONS[0], CAPABILITIES: {}}}
+        document = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+        headers = {**api.headers, **headers_of(method, params)}
+        requests.append(api.session.post("/mcp", data=json.dumps(document), headers=headers))
+    requests.append(api.session.get(f"{EVENTS}/stream", params={"after": first}, headers=api.headers))
+    longest = LongestCallback()
+    with measured(longest):
+        for request in requests:
+            async with request as response:
+                left = EVENT
+                while left > 0:
+                    left -= len(await response.content.readany())
+    seconds = await delivering(front, lambda: Receiver.deliveries)
+
+    assert (longest.seconds <= LIMIT, seconds <= LIMIT) == (True, True), (longest, seconds)
 
 
 async def test_no_poll_of_an_agent_holds_the_loop(api: Api, organization: Organization):

@@ -76,12 +76,12 @@ async def test_idle_streams_and_polls_are_no_work_when_load_is_shed(front, api):
     idle = front.services.events.feed
     polls = [asyncio.ensure_future(api.get(EVENTS, params={"wait": 60, "after": first})) for _ in range(3)]
     async with api.session.get(f"{EVENTS}/stream", headers=api.headers, params={"after": first}):
-        await eventually(lambda: idle.idle == 4, within=20)
+        await eventually(lambda: idle.waits.total == 4, within=20)
         assert front.limits.at_work == front.limits.in_progress - 4
         for poll in polls:
             poll.cancel()
 
-    await eventually(lambda: idle.idle == 0, within=20)
+    await eventually(lambda: idle.waits.total == 0, within=20)
 
 
 async def test_an_empty_last_event_id_is_ignored(api):

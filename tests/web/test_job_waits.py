@@ -19,7 +19,7 @@ async def path(support_desk: ConnectorApi) -> str:
 async def test_a_request_that_waits_for_a_job_is_no_work_when_load_is_shed(front, api, path):
     waits = [asyncio.create_task(api.get(f"{path}?wait=60")) for _ in range(3)]
 
-    await eventually(lambda: front.services.jobs.waiters.waiting == 3, within=20)
+    await eventually(lambda: front.services.jobs.waiters.waits.total == 3, within=20)
 
     assert front.limits.at_work == front.limits.in_progress - 3
     for wait in waits:

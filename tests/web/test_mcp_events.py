@@ -145,6 +145,12 @@ async def test_a_subscription_that_is_not_valid_is_an_error_and_no_stream(mcp, m
     assert (await mcp(method, params)).code == code
 
 
+async def test_a_client_that_reads_no_stream_is_refused_instead_of_waiting(mcp):
+    refused = await mcp("events/stream", CREATED, headers={"Accept": "application/json"})
+
+    assert (refused.code, "text/event-stream" in refused.document["error"]["message"]) == (-32602, True)
+
+
 async def test_a_client_without_the_scope_is_forbidden(front):
     client_id, secret = await front.client(scopes=[Scope.ADMIN])
     async with (
@@ -193,6 +199,6 @@ async def test_a_client_ends_its_stream_by_closing_the_connection(front, api, mc
         session.post(mcp.url, json=document) as response,
     ):
         await response.content.readuntil(b"\n\n")
-        await eventually(lambda: feed.idle == 1)
+        await eventually(lambda: feed.waits.total == 1)
 
-    await eventually(lambda: feed.idle == 0)
+    await eventually(lambda: feed.waits.total == 0)

@@ -73,6 +73,18 @@ OBLIGATIONS = {
         EVENTS,
         "test_a_cursor_beyond_the_newest_event_continues_at_it_and_says_so",
     ),
+    "a stream is no request in progress": (
+        "web/test_slots.py",
+        "test_streams_take_no_slot_of_a_request_and_leave_streams_for_others",
+    ),
+    "the end of a subscription is told": (
+        "web/test_mcp_subscription_ends.py",
+        "test_a_receiver_is_told_why_its_subscription_ended",
+    ),
+    "who subscribes may see what it names": (
+        "web/test_mcp_subscription_ends.py",
+        "test_nobody_subscribes_to_a_connector_that_it_may_not_see",
+    ),
     "a gap is told": (SUBSCRIPTIONS, "test_a_gap_between_two_refreshes_is_told"),
 }
 

@@ -1,9 +1,7 @@
 """`events/subscribe` of the Model Context Protocol (SEP-3415): a receiver gets the events that a host subscribed to."""
 
 import asyncio
-import base64
 import json
-import os
 from collections.abc import AsyncIterator
 from functools import partial
 from typing import Any
@@ -19,12 +17,11 @@ from gateway.contract.events import EventType
 from gateway.events.recording import add_event
 from gateway.foundation.aio.loops import every, running
 from tests.agents.mcp.conftest import Raw
-from tests.events.receiver import Receiver
 from tests.harness.caller import Api
 from tests.harness.in_process import front_end
 from tests.harness.waiting import eventually
+from tests.web.subscribing import CREATED, Host, new_secret, willing
 
-CREATED = "connector.created"
 soon = partial(eventually, within=20)
 
 
@@ -41,10 +38,6 @@ async def mcp(front, api) -> AsyncIterator[Raw]:
         yield Raw(session, f"{front.base_url}/mcp")
 
 
-def new_secret() -> str:
-    return f"whsec_{base64.b64encode(os.urandom(32)).decode()}"
-
-
 BAD_SECRETS = ["whsec_" + "A" * 1_000_000, "whsec_!" + "A" * 43, "whsec_\u0660" + "A" * 43, "A" * 44, ""]
 BAD_URLS = [
     "https://user:word@proxy.example.com/h",
@@ -58,40 +51,6 @@ BAD_URLS = [
     "https://proxy.example.com:99999/",
     "",
 ]
-
-
-def willing(event: dict[str, Any]) -> int | web.Response:
-    """A receiver that returns the challenge and accepts everything else."""
-    return web.json_response({"challenge": event["challenge"]}) if event.get("type") == "verification" else 204
-
-
-class Host:
-    """An agent's host with one receiver."""
-
-    def __init__(self, mcp: Raw, receiver: Receiver, path: str) -> None:
-        self.mcp, self.receiver, self.path = mcp, receiver, path
-        self.secret = new_secret()
-        receiver.secrets[path] = self.secret
-        receiver.answers[path] = willing
-
-    async def subscribe(self, name: str = CREATED, secret: str | None = None, **params: Any) -> Any:
-        delivery = {"mode": "webhook", "url": self.receiver.url + self.path, "secret": secret or self.secret}
-        return await self.mcp("events/subscribe", {"name": name, "delivery": delivery, **params})
-
-    async def unsubscribe(self, name: str = CREATED, **params: Any) -> Any:
-        delivery = {"url": self.receiver.url + self.path}
-        return await self.mcp("events/unsubscribe", {"name": name, "delivery": delivery, **params})
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        return self.receiver.received[self.path]
-
-    @property
-    def events(self) -> list[dict[str, Any]]:
-        return [each for each in self.messages if "eventId" in each]
-
-    def of_type(self, type_: str) -> list[dict[str, Any]]:
-        return [each for each in self.messages if each.get("type") == type_]
 
 
 @pytest.fixture
@@ -453,7 +412,8 @@ async def test_a_subscription_without_expiry_ends_after_its_receiver_has_failed_
     front.services.events.deliverer.on_client("")
     await soon(partial(_is_gone, sql, ended["id"]))
 
-    assert len(host.of_type("terminated")) == 1
+    [terminated] = host.of_type("terminated")
+    assert (terminated["error"]["code"], terminated["error"]["data"]["reason"]) == (-32027, "connection_refused")
     assert not await _is_gone(sql, kept["id"])
 
 
@@ -468,22 +428,6 @@ async def test_a_new_secret_signs_beside_the_old_one(host, api, deliveries):
     signatures = host.receiver.headers[host.path][-1]["webhook-signature"].split()
     assert len(signatures) == 2
     assert Webhook(before) is not None
-
-
-async def test_a_receiver_is_told_that_the_access_of_its_client_was_revoked(front, receiver, host, deliveries):
-    client_id, secret = await front.client()
-    async with (
-        Api.of(front.base_url, client_id, secret) as api,
-        aiohttp.ClientSession(headers=api.headers) as session,
-    ):
-        leaver = Host(Raw(session, f"{front.base_url}/mcp"), receiver, host.path)
-        await leaver.subscribe()
-    await front.services.identity.disable_client(client_id)
-    front.services.events.deliverer.on_client(str(client_id))
-    await soon(lambda: leaver.of_type("terminated"))
-
-    [terminated] = leaver.of_type("terminated")
-    assert terminated["error"] == {"code": -32024, "message": "Forbidden", "data": {"reason": "access was revoked"}}
 
 
 async def test_an_administrator_sees_and_deletes_a_subscription_and_changes_nothing_else(

@@ -4,8 +4,9 @@ within a second, and show nothing that happened since.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from typing import Any
 from uuid import UUID
 
 import aiohttp
@@ -76,8 +77,32 @@ async def test_an_agents_stream_of_events_ends_with_the_reason(front: FrontEnd, 
 
     rest = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
     ended = [each["params"]["error"] for each in rest if each.get("method") == "notifications/events/terminated"]
-    assert [each["data"]["reason"] for each in ended] == ["the token was revoked; get a new one"]
+    assert [each["data"]["reason"] for each in ended] == ["the client was disabled"]
     assert not [each for each in rest if each.get("method") == "notifications/events/event"]
+
+
+@pytest.mark.parametrize("is_agents", [False, True])
+async def test_a_stream_of_events_ends_when_its_client_may_see_fewer_workspaces(
+    front: FrontEnd, setting: Setting, sql: Callable[..., Any], is_agents: bool
+):
+    params = {"name": "connector.created", "_meta": {VERSION: "2026-07-28", CAPABILITIES: {}}}
+    document = {"jsonrpc": "2.0", "id": 7, "method": "events/stream", "params": params}
+    headers = {**setting.revoked.headers, **(headers_of("events/stream", params) if is_agents else {})}
+    method, path, body = ("POST", "/mcp", document) if is_agents else ("GET", "/api/v1/events/stream", None)
+
+    async with (
+        asyncio.timeout(PATIENCE),
+        setting.revoked.session.request(method, path, json=body, headers=headers) as stream,
+    ):
+        await stream.content.readuntil(b"\n\n")
+        await eventually(lambda: front.services.events.feed.waits.total == 1)
+        await sql("UPDATE clients SET workspaces = '{one}' WHERE id = $1", setting.revoked_id)
+        await setting.other.connector(workspace_name="two")
+        rest = await stream.content.read()
+
+    assert b"connector.created" not in rest
+    assert b"terminated" not in rest
+    assert (b'"result"' in rest) is is_agents
 
 
 async def test_a_stream_of_a_job_ends(front: FrontEnd, setting: Setting):
@@ -102,7 +127,7 @@ async def test_a_wait_for_a_job_is_refused(front: FrontEnd, setting: Setting, en
     connector = await setting.other.connector()
     path = f"/api/v1/jobs/{(await connector.submit('tickets', 'list', {}))['id']}"
     waiting = asyncio.create_task(setting.revoked.get(f"{path}{end}?wait=60"))
-    assert await eventually(lambda: front.services.jobs.waiters.waiting == 1)
+    assert await eventually(lambda: front.services.jobs.waiters.waits.total == 1)
 
     await front.services.identity.disable_client(setting.revoked_id)
     await setting.other.post(f"{path}/cancel")

@@ -3,12 +3,19 @@
 import asyncio
 import contextlib
 import threading
+from collections.abc import AsyncIterator
 
+import aiohttp
 import pytest
 
+from gateway.contract.events import EventType
 from gateway.errors import Unavailable
+from gateway.events.recording import add_event
+from gateway.foundation.mcp import TASKS, VERSIONS
 from gateway.web.admission.load_shedding import FairSlots
-from tests.harness.in_process import front_end
+from tests.agents.mcp.conftest import CAPABILITIES, VERSION, headers_of
+from tests.harness.caller import Api
+from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.waiting import eventually
 
 PER_CALLER = 50
@@ -135,22 +142,93 @@ async def test_the_requests_of_one_organization_leave_slots_for_others(small):
     assert {response.status for response in served} == {200}
 
 
-async def test_waits_and_streams_of_one_organization_leave_slots_for_others(small):
+async def test_waits_of_one_organization_leave_slots_for_others(small):
     async with small.api() as greedy, small.api() as other:
-        paths = ["/api/v1/events?wait=60", "/api/v1/events/stream"]
-        waits = [asyncio.ensure_future(greedy.session.get(path, headers=greedy.headers)) for path in paths * 60]
-        await eventually(lambda: small.services.events.feed.idle >= 50)
+        waits = [asyncio.ensure_future(greedy.get("/api/v1/events?wait=60")) for _ in range(60)]
+        await eventually(lambda: small.services.events.feed.waits.of_requests >= 50)
 
         refused = await until_refused(lambda: greedy.get("/api/v1/jobs"))
         served = [await other.get("/api/v1/jobs") for _ in range(5)]
         for wait in waits:
             wait.cancel()
-        for ended in await asyncio.gather(*waits, return_exceptions=True):
-            if not isinstance(ended, BaseException):
-                ended.close()
+        await asyncio.gather(*waits, return_exceptions=True)
 
     assert refused == 503
     assert {response.status for response in served} == {200}
+
+
+class Streams:
+    """Opens streams of events, by Server-Sent Events and for agents."""
+
+    def __init__(self, front: FrontEnd, api: Api, stack: contextlib.AsyncExitStack) -> None:
+        self._front, self._api, self._stack = front, api, stack
+        connector = aiohttp.TCPConnector(limit=0)
+        self._session = aiohttp.ClientSession(front.base_url, connector=connector, headers=api.headers)
+
+    async def plain(self) -> aiohttp.ClientResponse:
+        return await self._stack.enter_async_context(self._session.get("/api/v1/events/stream"))
+
+    async def agents(self, method: str = "events/stream", **params: object) -> aiohttp.ClientResponse:
+        meta = {"_meta": {VERSION: VERSIONS[0], CAPABILITIES: {"extensions": {TASKS: {}}}}}
+        params = {"name": "connector.created", **params, **meta}
+        document = {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}
+        request = self._session.post("/mcp", json=document, headers=headers_of(method, params))
+        return await self._stack.enter_async_context(request)
+
+
+@contextlib.asynccontextmanager
+async def streams_of(front: FrontEnd, api: Api) -> AsyncIterator[Streams]:
+    async with contextlib.AsyncExitStack() as stack:
+        streams = Streams(front, api, stack)
+        stack.push_async_callback(streams._session.close)
+        yield streams
+
+
+async def test_streams_take_no_slot_of_a_request_and_leave_streams_for_others(small):
+    async with small.api() as greedy, small.api() as other, streams_of(small, greedy) as many:
+        opened = [await open_() for open_ in [many.plain, many.agents] * 25]
+        for each in opened:
+            await each.content.readany()
+        held = small.limits.streams.in_use, small.limits.requests.in_use
+        refused, refused_agent = await many.plain(), await many.agents()
+        error = (await refused_agent.json())["error"]
+        served = await greedy.get("/api/v1/jobs")
+        async with streams_of(small, other) as few:
+            others = [await few.plain(), await few.agents()]
+            started = [await each.content.readany() for each in others]
+
+    assert held == (50, 0)
+    assert (refused.status, served.status) == (503, 200)
+    assert ([each.status for each in others], all(started)) == ([200] * 2, True)
+    assert (error["code"], error["data"]) == (-32025, {"limit": "streams"})
+    await eventually(lambda: small.limits.streams.in_use == 0)
+
+
+async def test_streams_are_no_work_even_if_nobody_reads_them(small, database_url):
+    """Otherwise clients that do not read would make the calls of others 503."""
+    organization_id = await small.organization()
+    async with small.api(organization_id) as api, streams_of(small, api) as many:
+        async with small.services.database.system() as connection:
+            for _ in range(20):
+                data = {"labels": {"a": "x" * 1_000_000}}
+                await add_event(connection, organization_id, EventType.JOB_FAILED, data)
+        await many.agents(name="job.failed", cursor="0")
+        await many.plain()
+        await eventually(lambda: small.limits.streams.in_use == 2)
+        waiting = small.services.events.feed.waits.total
+
+        assert waiting == 0
+        assert small.limits.at_work == small.limits.in_progress - 2 == 0
+
+
+async def test_a_stream_of_many_tasks_is_no_work_and_hides_none(small):
+    async with small.api() as api, streams_of(small, api) as many:
+        connector = await api.connector()
+        ids = [(await connector.submit("tickets", "list", {}))["id"] for _ in range(5)]
+        await many.agents("subscriptions/listen", notifications={"taskIds": ids})
+        await eventually(lambda: small.services.jobs.waiters.waits.total == 5)
+
+        assert small.limits.at_work == 0
 
 
 async def test_probes_are_answered_from_memory(small):

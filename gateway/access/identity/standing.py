@@ -46,7 +46,9 @@ class Standing:
         """Raise Unauthorized if the token was revoked meanwhile, or allows less than it did."""
         now = await self._current(client)
         if now is None:
-            raise Unauthorized("the token was revoked; get a new one")
+            revoked = Unauthorized("the token was revoked; get a new one")
+            revoked.reason = "the token or its grant was revoked"
+            raise revoked
         if _is_less(now, client):
             raise Unauthorized("the token allows less than before; send the request again")
 

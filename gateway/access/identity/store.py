@@ -52,6 +52,23 @@ _OF_GROUPS = """
 """
 #: the scopes that a client has by itself or by its groups
 SCOPES = f"clients.scopes || ARRAY(SELECT unnest(groups.scopes) {_OF_GROUPS})"
+#: why a client may no longer read an organization: of the columns with their ids; null if it may
+LOSS = f"""
+    CASE
+        WHEN NOT EXISTS (SELECT FROM organizations WHERE organizations.id = {{0}} AND deletion_job IS NULL)
+            THEN 'the organization was deleted'
+        WHEN EXISTS (SELECT FROM organizations WHERE organizations.id = {{0}} AND disabled_at IS NOT NULL)
+            THEN 'the organization was disabled'
+        WHEN NOT EXISTS (SELECT FROM clients WHERE clients.id = {{1}}) THEN 'the client was deleted'
+        WHEN EXISTS (SELECT FROM clients WHERE clients.id = {{1}} AND disabled_at IS NOT NULL)
+            THEN 'the client was disabled'
+        WHEN NOT EXISTS (SELECT FROM client_organizations AS own
+                         WHERE own.organization_id = {{0}} AND own.client_id = {{1}})
+            THEN 'the client no longer belongs to the organization'
+        WHEN NOT EXISTS (SELECT FROM clients WHERE clients.id = {{1}} AND 'read' = ANY ({SCOPES}))
+            THEN 'the client lost the scope read'
+    END
+"""
 #: the workspaces that a client may see by itself or by its groups; null for all
 WORKSPACES = f"""
     CASE WHEN clients.workspaces IS NOT NULL AND NOT EXISTS (SELECT {_OF_GROUPS} AND groups.workspaces IS NULL)
@@ -217,6 +234,7 @@ _ORIGIN = f"""
     )
     {_PROVEN}
 """
+_LOSS = f"SELECT {LOSS.format('$1', '$2')}"
 
 _WORKSPACE_ID = "SELECT id FROM workspaces WHERE organization_id = $1 AND name = $2"
 # A workspace is created when it is first used; another caller may create or delete it meanwhile.
@@ -523,6 +541,12 @@ class IdentityStore:
             rows = await connection.fetch(statement, hashes)
         by_hash = {row["hash"]: _token(row) for row in rows}
         return [by_hash.get(each) for each in hashes]
+
+    async def loss(self, caller: Caller) -> str | None:
+        """Why the caller may no longer read its organization; None if it may."""
+        async with self._database.system() as connection:
+            reason: str | None = await connection.fetchval(_LOSS, caller.organization_id, caller.client_id)
+        return reason
 
     async def workspace_named(self, organization_id: UUID, name: str) -> UUID:
         """The id of the workspace of that name, which is created if it does not exist."""

@@ -1,6 +1,7 @@
 """The context of a request: its caller, the client's capabilities, and methods that send progress and log events."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +26,8 @@ class Context:
     #: the caller that the transport authenticated; the protocol does not read it
     caller: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    #: context manager of a request that stays open to send notifications; raises RpcError if there are too many
+    streaming: Callable[[], AbstractContextManager[None]] = nullcontext
 
     @property
     def capabilities(self) -> Mapping[str, Any]:

@@ -280,7 +280,8 @@ class Server:
         honored = self._subscriptions.honored(context, context.message.params["notifications"])
         acknowledgment = {"_meta": meta, "notifications": honored}
         await context.send(notification("notifications/subscriptions/acknowledged", acknowledgment))
-        await _send_all(context, self._subscriptions.notifications(context, honored), meta)
+        with context.streaming():
+            await _send_all(context, self._subscriptions.notifications(context, honored), meta)
         return {"_meta": meta}
 
     # --- events ---
@@ -296,7 +297,8 @@ class Server:
     async def _stream_events(self, context: Context) -> Result:
         assert self._events
         meta = {SUBSCRIPTION_ID: context.message.id}
-        await _send_all(context, self._events.stream(context, _subscription(context)), meta)
+        with context.streaming():
+            await _send_all(context, self._events.stream(context, _subscription(context)), meta)
         return {"_meta": meta}
 
     async def _subscribe_to_events(self, context: Context) -> Result:

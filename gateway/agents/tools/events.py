@@ -123,6 +123,9 @@ _DESCRIPTIONS: Mapping[EventType, str] = {
 class EventsBackend(Protocol):
     """The feed of the caller's organization, limited to the events that the caller may see."""
 
+    async def require_connector(self, caller: Any, connector_id: UUID) -> None:
+        """Raise NotFound unless the caller may see the connector."""
+
     async def read(self, caller: Any, selection: EventSelection, after: int | None, limit: int) -> EventPage:
         """A page of the feed; raises CursorExpired, CursorAhead, NotFound and InsufficientScope."""
 
@@ -165,6 +168,8 @@ class FeedEvents:
     async def poll(self, context: Context, subscription: EventSubscription, max_events: int | None) -> Result:
         """The events after the cursor; raises RpcError."""
         checked = _checked(subscription)
+        if checked.after is None:  # a cursor may still read the last events of a deleted connector
+            await self._require_connector(context, checked)
         limit = 1 if checked.after is None else min(max_events or _PAGE, _MAX_PAGE)
         page, begin = await self._page(context, checked, limit)
         if checked.after is None:
@@ -178,6 +183,7 @@ class FeedEvents:
     async def stream(self, context: Context, subscription: EventSubscription) -> AsyncGenerator[dict[str, Any], None]:
         """Notifications of events until the process stops; raises RpcError before the first."""
         checked = _checked(subscription)
+        await self._require_connector(context, checked)
         page, begin = await self._page(context, checked, 1)
         after, is_truncated = page.latest_id, False
         if checked.after is not None:
@@ -201,7 +207,7 @@ class FeedEvents:
                 after = unreadable.continues_after
                 yield _active(after, is_truncated=True)
             except (NotFound, Unauthorized) as ended:
-                reason = ended.detail if isinstance(ended, Unauthorized) else "the organization is disabled"
+                reason = ended.reason if isinstance(ended, Unauthorized) else "the organization was disabled"
                 error = RpcError(FORBIDDEN, "Forbidden", {"reason": reason})
                 yield notification("notifications/events/terminated", {"error": error.as_document()})
                 return
@@ -225,6 +231,7 @@ class FeedEvents:
             max_age=None if age is None else min(age, _MAX_AGE) / 1000,
             lifetime=granted_lifetime(delivery.ttl_ms),
         )
+        await self._require_connector(context, checked)
         try:
             return _subscribed(await self._backend.subscribe(context.caller, new))
         except InsufficientScope as error:
@@ -248,6 +255,17 @@ class FeedEvents:
             raise RpcError(FORBIDDEN, "Forbidden", {"reason": error.detail}) from error
         except NotFound as error:
             raise RpcError(NOT_FOUND, "NotFound", {"kind": "subscription"}) from error
+
+    async def _require_connector(self, context: Context, checked: _CheckedSubscription) -> None:
+        """Raise RpcError unless the caller may see the connector whose events it asks for."""
+        connector_id = checked.selection.connector_id
+        try:
+            if connector_id is not None:
+                await self._backend.require_connector(context.caller, connector_id)
+        except InsufficientScope as error:
+            raise RpcError(FORBIDDEN, "Forbidden", {"reason": error.detail}) from error
+        except NotFound as error:
+            raise RpcError(NOT_FOUND, "NotFound", {"kind": "connector"}) from error
 
     async def _page(self, context: Context, checked: _CheckedSubscription, limit: int) -> tuple[EventPage, int]:
         """A page of events, and the id after which it begins.

@@ -247,7 +247,13 @@ class HostedEvents:
 
     def __init__(self, services: Services) -> None:
         self._events = services.events.access
+        self._connectors = services.connectors.access
         self._subscriptions = services.events.subscriptions
+
+    async def require_connector(self, caller: HostedCaller, connector_id: UUID) -> None:
+        caller.caller.require(Scope.READ)
+        _require_no_session(caller)
+        await self._connectors.get(caller.caller, connector_id)
 
     async def read(self, caller: HostedCaller, selection: EventSelection, after: int | None, limit: int) -> EventPage:
         caller.caller.require(Scope.READ)

@@ -55,10 +55,18 @@ def require_readable(found: T | InternalError) -> T:
     return found
 
 
-async def decoded(rows: Sequence[Any], decode: Callable[[Any], T], what: str, key: str = "id") -> Decoded[T]:
+async def decoded(
+    rows: Sequence[Any],
+    decode: Callable[[Any], T],
+    what: str,
+    key: str = "id",
+    is_large: Callable[[Any], bool] = lambda row: False,
+) -> Decoded[T]:
     """All rows by `readable`, which may raise Unavailable, without holding the event loop for long."""
     found: Decoded[T] = Decoded([], [])
-    for row, value in zip(rows, await mapped(lambda row: readable(row, decode, what, key), rows), strict=True):
+    for row, value in zip(
+        rows, await mapped(lambda row: readable(row, decode, what, key), rows, is_large), strict=True
+    ):
         if isinstance(value, InternalError):
             found.unreadable.append(UnreadableRow(row, value))
         else:

@@ -95,4 +95,4 @@ def json_of_csv(content: bytes) -> bytes:
             raise UpstreamTooLarge(
                 f"the application's rows are larger than {_MAX_JSON >> 20} MiB as JSON; ask for less"
             )
-    return b"[%b]" % rows
+    return b"[%b]" % bytes(rows)

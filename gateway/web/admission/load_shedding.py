@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from gateway.errors import Unavailable
 from gateway.foundation.aio.turns import Places
+from gateway.foundation.aio.waiting import streaming
 from gateway.foundation.telemetry.load import ThreadLoad
 from gateway.foundation.telemetry.loop_lag import LoopLag
 from gateway.foundation.telemetry.metrics import REFUSED, REQUESTS
@@ -130,6 +131,8 @@ class Limits:
         self._samples = 0
         #: by organization
         self.requests = FairSlots(settings.max_requests, "requests", "requests in progress")
+        #: by organization; as many as requests in progress, which they are not (SEP-3415)
+        self.streams = FairSlots(settings.max_requests, "streams", "streams of events", retry_after=5)
         tokenless = max(1, settings.max_requests // _SLOTS_PER_TOKENLESS_SLOT)
         #: by IP address
         self.tokenless = FairSlots(tokenless, "tokenless", "requests without a token")
@@ -207,6 +210,22 @@ class Limits:
         self._suspended += 1
         try:
             yield
+        finally:
+            self._suspended -= 1
+            slot.release()
+
+    @contextmanager
+    def one_stream(self, request: web.Request, organization_id: UUID) -> Iterator[None]:
+        """Count the request within the block as a stream, instead of as a request in progress; raises Unavailable.
+
+        A stream is no work, even while its client reads nothing.
+        """
+        slot = self.streams.acquire(organization_id)
+        release_slot(request)
+        self._suspended += 1
+        try:
+            with streaming():
+                yield
         finally:
             self._suspended -= 1
             slot.release()
@@ -306,6 +325,8 @@ class _Refusal(Struct, frozen=True):
         return cls(dict(response.headers), before_id, after_id)
 
 
+#: the slot of a request in progress
+SLOT = web.RequestKey("slot", Slot)
 #: the memory that the request's body takes
 BODY_MEMORY = web.RequestKey("body_memory", Slot)
 #: the memory that the request's response takes until it is read
@@ -314,3 +335,10 @@ ANSWER_MEMORY = web.RequestKey("answer_memory", Slot)
 LIMITS = web.AppKey("limits", Limits)
 #: refuses requests in an overload
 LOAD_SHEDDING = web.AppKey("load_shedding", LoadShedding)
+
+
+def release_slot(request: web.Request) -> None:
+    """Release the slot of a request in progress, if the request has one."""
+    slot = request.pop(SLOT, None)
+    if slot is not None:
+        slot.release()

@@ -5,13 +5,14 @@ from collections.abc import AsyncGenerator
 from typing import Annotated, ClassVar
 from uuid import UUID
 
-import msgspec
 from aiohttp import web
 from pydantic import BeforeValidator, Field
 
 from gateway.access.identity.model import Scope
 from gateway.contract.events import EventPage, EventSelection
 from gateway.errors import CursorExpired, NotFound, Unauthorized, Unavailable
+from gateway.foundation.large_json import encoded
+from gateway.web.admission.load_shedding import LIMITS
 from gateway.web.bodies import MAX_WAIT, QueryString, read_query, split_at_commas
 from gateway.web.keys import CALLER, SERVICES
 from gateway.web.route import Route
@@ -47,15 +48,16 @@ class EventQuery(EventStreamQuery):
     wait: int = Field(0, ge=0, le=MAX_WAIT, description="maximum seconds to wait if there is no event yet")
 
 
-async def list_events(request: web.Request) -> EventPage:
+async def list_events(request: web.Request) -> web.Response:
     """The events after `after`, in their order. An event is written in the same transaction as its change: a job's end,
     a connector's state, a record's write into the synchronized copy. Call again with `next_cursor` as `after`. Events
     are kept for a week by default; 410 `cursor_expired` says where the feed begins.
     """
     query = read_query(request, EventQuery)
-    return await request.app[SERVICES].events.access.page(
+    page = await request.app[SERVICES].events.access.page(
         request[CALLER], _selection_of(query), query.after, query.limit, float(query.wait)
     )
+    return web.Response(body=await encoded(page), content_type="application/json")
 
 
 async def stream_feed(request: web.Request) -> web.StreamResponse:
@@ -67,7 +69,8 @@ async def stream_feed(request: web.Request) -> web.StreamResponse:
     after = query.after if last_id is None else last_id
     # Check the cursor before the stream begins, because a refusal must be an error response.
     await request.app[SERVICES].events.access.page(request[CALLER], selection, after, 1)
-    return await stream_events(request, _events(request, selection, after))
+    with request.app[LIMITS].one_stream(request, request[CALLER].organization_id):
+        return await stream_events(request, _events(request, selection, after))
 
 
 def _selection_of(query: EventStreamQuery) -> EventSelection:
@@ -77,14 +80,17 @@ def _selection_of(query: EventStreamQuery) -> EventSelection:
 async def _events(
     request: web.Request, selection: EventSelection, after: int | None
 ) -> AsyncGenerator[ServerSentEvent, None]:
-    """Events until the process stops, the organization is disabled, the token revoked, or the next event deleted."""
+    """Events until the process stops, the organization is disabled, the token revoked, the next event deleted, or the
+    client may see fewer workspaces.
+    """
     services = request.app[SERVICES]
     while not services.events.feed.is_shutting_down:
         try:
             async for page in services.events.access.follow(request[CALLER], selection, after, KEEP_ALIVE):
                 for event in page.data:
-                    yield ServerSentEvent(event.id, event.type, msgspec.json.encode(event).decode())
+                    yield ServerSentEvent(event.id, event.type, (await encoded(event)).decode())
                 after = int(page.next_cursor)
+            return
         except (NotFound, CursorExpired, Unauthorized):
             return
         except Unavailable:

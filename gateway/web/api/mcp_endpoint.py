@@ -1,13 +1,20 @@
 """The responses of POST /mcp."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
+
 import msgspec
 from aiohttp import web
+from aiohttp.hdrs import ACCEPT
 
 from gateway.access.services import AccessServices
 from gateway.agents.mcp import http
+from gateway.agents.mcp.messages import RESOURCE_EXHAUSTED, RpcError, invalid_params
 from gateway.agents.mcp.request_state import RequestStates
 from gateway.agents.tools.hosted import HostedBackend, HostedCaller, HostedEvents, HostedJobs, Index
 from gateway.agents.tools.server import Servers
+from gateway.errors import Unavailable
 from gateway.foundation.telemetry import tracing
 from gateway.run.services import Services
 from gateway.web.admission.load_shedding import LIMITS
@@ -30,14 +37,28 @@ class McpEndpoint:
         try:
             document = msgspec.json.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return http.parse_error()
+            return await http.parse_error()
         _continue_trace(document)
-        return await http.handle(request, server, document, caller=_caller(request))
+        streaming = partial(_streaming, request)
+        return await http.handle(request, server, document, caller=_caller(request), streaming=streaming)
 
 
 def _caller(request: web.Request) -> HostedCaller:
     request[AUDIT].what = None  # a message that runs no use case, such as tools/list, is not recorded
     return HostedCaller(request[CALLER], request[REQUEST_ID], request.app[LINK_BASE], request.app[LIMITS].suspended)
+
+
+@contextmanager
+def _streaming(request: web.Request) -> Iterator[None]:
+    """Count the request as a stream within the block; raises RpcError, also for a client that reads no stream."""
+    if "text/event-stream" not in request.headers.get(ACCEPT, ""):
+        raise invalid_params("this method answers with a stream; the Accept header must include text/event-stream")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(request.app[LIMITS].one_stream(request, request[CALLER].organization_id))
+        except Unavailable as error:
+            raise RpcError(RESOURCE_EXHAUSTED, error.detail, {"limit": "streams"}) from error
+        yield
 
 
 def _continue_trace(document: object) -> None:

@@ -214,10 +214,10 @@ def _file(request: web.Request, name: str, content_type: str, size: int) -> Sour
 
 
 async def _chunks(request: web.Request) -> AsyncIterator[bytes]:
-    """The chunks of the body; raises MalformedRequest if the caller sends too slowly, and Unauthorized when it may do less
-    than when the upload began.
+    """The chunks of the body.
 
-    The time that the application takes for what has arrived does not count.
+    Raises MalformedRequest if the caller sends too slowly, and Unauthorized when it may do less than when the upload
+    began. The time that the application takes for what has arrived does not count.
     """
     most, clock = end_body_limit(request), asyncio.get_running_loop().time
     left, received, checked_at = most, 0, steady()

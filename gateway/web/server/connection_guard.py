@@ -342,8 +342,9 @@ def extend_body_limit(request: BaseRequest) -> None:
 
 def end_body_limit(request: BaseRequest) -> float:
     """End the time limit of a file; returns the seconds that its reader may wait for each MiB instead."""
-    is_guarded = isinstance(request.protocol, _GuardedProtocol)
-    return request.protocol.end_body_limit() if is_guarded else ConnectionLimits.mebibyte
+    if isinstance(request.protocol, _GuardedProtocol):
+        return request.protocol.end_body_limit()
+    return ConnectionLimits().mebibyte
 
 
 def pause_sender(request: BaseRequest, seconds: float) -> None:

@@ -28,7 +28,7 @@ from gateway.errors import (
 from gateway.foundation.aio.turns import compute_for
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REQUEST_SECONDS, REQUESTS
-from gateway.web.admission.load_shedding import ANSWER_MEMORY, LIMITS, Limits, Slot
+from gateway.web.admission.load_shedding import ANSWER_MEMORY, LIMITS, SLOT, Limits, release_slot
 from gateway.web.bodies import UnknownId, json_response, release_memory, whole_number
 from gateway.web.errors import code_of, from_http, problem_response, scim_response
 from gateway.web.keys import (
@@ -86,11 +86,10 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
     app = request.app
     services, limits, route = app[SERVICES], app[LIMITS], app[ROUTE_OF].get(request.match_info.route)
     entry, span = _begin(request, route)
-    slot: Slot | None = None
     response: web.StreamResponse | None = None
     outcome: str | None = None
     try:
-        caller, slot = await _admit(request, route, limits)
+        caller = await _admit(request, route, limits)
         if route is not None:
             _permit(request, route, entry, caller)
         with span:
@@ -120,8 +119,7 @@ async def request_middleware(request: web.Request, handler: Handler) -> web.Stre
         bugs.exception("a request failed because of a bug")
         response = _failed(request, route, InternalError())
     finally:
-        if slot is not None:
-            slot.release()
+        release_slot(request)
         release_memory(request)
         _record(
             request,
@@ -208,7 +206,7 @@ def _begin(request: web.Request, route: Route | None) -> tuple[Entry | None, Abs
     return entry, tracing.begin_request(request_id, request.method, request.headers)
 
 
-async def _admit(request: web.Request, route: Route | None, limits: Limits) -> tuple[Caller | None, Slot | None]:
+async def _admit(request: web.Request, route: Route | None, limits: Limits) -> Caller | None:
     """Authenticate the caller, and take a slot of its organization, or of the address of a request without a token.
 
     Raises Unauthorized, RateLimited and Unavailable, among others.
@@ -222,7 +220,9 @@ async def _admit(request: web.Request, route: Route | None, limits: Limits) -> t
     is_open = route.is_open if route else _is_refused_openly(request)
     if is_open:
         compute_for(None)  # the connection may have had requests of an organization
-        return None, None if route is None or route.is_probe else limits.tokenless.acquire(request.remote)
+        if route is not None and not route.is_probe:
+            request[SLOT] = limits.tokenless.acquire(request.remote)
+        return None
     authenticate = by_token if route is None or route.authenticate is None else route.authenticate
     caller = await authenticate(request)
     request[CALLER] = caller
@@ -234,7 +234,8 @@ async def _admit(request: web.Request, route: Route | None, limits: Limits) -> t
         if rates.refusal is not None:
             raise rates.refusal
     limits.answers.require(caller.organization_id)
-    return caller, limits.requests.acquire(caller.organization_id)
+    request[SLOT] = limits.requests.acquire(caller.organization_id)
+    return caller
 
 
 def _size(header: tuple[bytes, bytes]) -> int:

@@ -510,7 +510,7 @@ def fixture_app(port: int) -> web.Application:
         try:
             document = json.loads(await request.read())
         except ValueError:
-            return http.parse_error()
+            return await http.parse_error()
         return await http.handle(request, server, document, caller=CALLER)
 
     async def refuse(request: web.Request) -> web.StreamResponse:
