@@ -145,6 +145,36 @@ def test_the_first_sentence_counts_the_kinds():
     assert named.count(",") + int(others) == len([*shipped_catalog()])
 
 
+def operations_with(member: str) -> set[str]:
+    """`application entity.action` of the shipped operations whose actions have this member."""
+    return {
+        f"{kind.spec.application} {name}.{action}"
+        for kind in shipped_catalog()
+        for name, entity in kind.spec.entities.items()
+        for action, spec in entity.actions.items()
+        if getattr(spec, member)
+    }
+
+
+def operations_of(rows: str) -> set[str]:
+    """`application entity.action` of the operations that a table names in its first columns."""
+    found = set()
+    for application, cells in re.findall(r"^\| ([A-Z]\w+)(?: \|)? (`.*)$", rows, flags=re.MULTILINE):
+        entity = ""
+        for name in re.findall(r"`([a-z_]+(?:\.[a-z_]+)?)`", cells.partition(" |")[0]):
+            entity, action = name.split(".") if "." in name else (entity, name)
+            found.add(f"{application} {entity}.{action}")
+    return found
+
+
+def test_every_long_operation_and_every_bulk_request_is_in_its_table():
+    jobs = text("how-to/jobs.md").partition("## Operations that the application runs")[2]
+    bulk = text("how-to/batches.md").partition("## Bulk requests")[2].partition("Results do not change")[0]
+
+    assert operations_of(jobs) == operations_with("long_running")
+    assert operations_of(bulk) >= operations_with("bulk")
+
+
 def test_every_kind_that_sends_notices_is_in_the_table_of_their_secrets():
     rows = re.findall(r"^\| ([a-z][a-z, -]*)(?: \([^)]*\))? \| ", text("how-to/webhooks-in.md"), flags=re.MULTILINE)
     named = {name for row in rows for name in row.split(", ")} - {"kind"}

@@ -79,6 +79,7 @@ async def _demo(console: Console, story: Callable[[Steps, Gateway, Path], Awaita
             async with Gateway(*credentials, workspace_name="demo") as gateway:
                 await story(steps, gateway, Path(folder))
     steps.print_summary()
+    console.print("\n`gateway up --sandbox` serves the same set-up until Ctrl-C.", highlight=False)
 
 
 @asynccontextmanager

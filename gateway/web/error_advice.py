@@ -18,7 +18,7 @@ ADVICE: Mapping[str, str] = {
         "A policy of the organization does not allow the call, or no policy permits it. `policy` names the policy, "
         "`advice` is its author's advice."
     ),
-    "form_sent_twice": "The form was sent before and has done its work: reload the page to see it.",
+    "form_sent_twice": "The form was sent before: reload the page to see what it did, or to send it again.",
     "foreign_form": "The form was not sent by a page of this console session: reload the page.",
     "sign_in_refused": "On a page: the sign-in provider's response is invalid, or the person was not added.",
     "not_found": (

@@ -14,6 +14,8 @@ from aiohttp import web
 
 from gateway.access.identity.store import IdentityStore
 from gateway.connectors.model import REFERENCE
+from tests.harness.browser import findings_in_light_and_dark, launched, needs_chromium
+from tests.harness.browser import signed_in as browser_sign_in
 from tests.harness.caller import Api
 from tests.harness.clients import new_organization
 from tests.harness.console import ConsoleBrowser, new_browser, signed_in
@@ -284,6 +286,28 @@ async def test_a_person_in_the_console_connects_with_a_reference(world: World, o
     assert "GATEWAY_SECRET_REFERENCES" in refused.body.decode()
     assert "give either its value or a reference" in doubled.body.decode()
     assert await stored_credentials(world, UUID(found)) == {f"{REFERENCE}api_key": form_with(world)["secret:api_key"]}
+
+
+@needs_chromium
+async def test_the_form_with_references_is_accessible_and_is_sent_with_one(world: World):
+    client_id, secret = await world.front.client(world.organization_id)
+    async with launched() as chromium:
+        page = await (await chromium.new_context(base_url=world.front.base_url)).new_page()
+        await browser_sign_in(page, client_id, secret)
+        await page.goto("/console/connectors")
+        await page.select_option("select[name=kind]", "vaulted")
+        await page.fill("input[name=workspace_name]", "w")
+        await page.click("button:has-text('Connect an application')")
+        await page.click("text=Other credentials")
+        closed = await findings_in_light_and_dark(page)
+        key = page.locator("form", has=page.locator("[name='secret:api_key']"))
+        await key.get_by_text("Or a secret in Vault").click()
+        opened = await findings_in_light_and_dark(page)
+        await key.get_by_label("Reference to API key").fill(world.credentials()["api_key"]["$secret"])
+        await key.get_by_role("button").click()
+        await page.wait_for_selector("text=is connected")
+
+    assert (closed, opened) == ([], [])
 
 
 @pytest.mark.parametrize("who", ["a stranger with the link", "another client", "an organization without references"])

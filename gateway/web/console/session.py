@@ -25,7 +25,7 @@ class ForeignForm(Forbidden):
 
 
 class FormSentTwice(Conflict):
-    """The form does its work once, and has been sent before."""
+    """The form was sent before, and does its work once."""
 
     code, title = "form_sent_twice", "This form was sent already"
 
@@ -52,7 +52,7 @@ async def read_form_once(request: web.Request) -> dict[str, str]:
     key = id_of(fields.pop("key", ""))
     sessions = request.app[ACCESS].console_sessions
     if key is not None and not await sessions.is_sent_first(request[SESSION], uuid5(key, request.path)):
-        raise FormSentTwice("a form does its work once; go back and reload the page to see what it did")
+        raise FormSentTwice("a form does its work once; go back and reload the page to see what it did, or to send it again")
     return fields
 
 

@@ -70,6 +70,8 @@ def test_the_package_has_the_version_of_the_gateway_and_no_dependency(program):
 
     assert (package["name"], package["version"]) == (project["name"], project["version"])
     assert "dependencies" not in package
+    locked = json.loads((PACKAGE / "package-lock.json").read_text())["packages"][""]
+    assert all(package[name] == locked[name] for name in ("version", "engines", "peerDependencies", "devDependencies"))
     assert [each.name for each in (program / "node_modules").iterdir() if not each.name.startswith(".")] == [
         package["name"]
     ]
