@@ -69,9 +69,9 @@ def verified(lines: Iterable[str], public_keys: Iterable[str]) -> Verified:
     previous, open_writes = "", dict[str, None]()
     for number, text in enumerate(lines, 1):
         try:
-            line = json.loads(text)
+            line = json.loads(text, object_pairs_hook=_object)
         except (ValueError, RecursionError):
-            return Verified(f"line {number} is no JSON: it was altered", entries, checkpoints)
+            return Verified(f"line {number} is no JSON, or names a member twice: it was altered", entries, checkpoints)
         if not isinstance(line, dict):
             return Verified(f"line {number} is no object: it was altered", entries, checkpoints)
         if line.get("checkpoint") is True:
@@ -87,6 +87,14 @@ def verified(lines: Iterable[str], public_keys: Iterable[str]) -> Verified:
     if signed < entries or not checkpoints:
         return Verified("the file does not end with a checkpoint: lines were left out", entries, checkpoints)
     return Verified(None, entries, checkpoints, first, list(open_writes))
+
+
+def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The object; raises ValueError if it has two members of one name, of which readers show one or the other."""
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError
+    return found
 
 
 def _entry_fault(entry: Mapping[str, Any], seq: int | None, previous: str) -> str | None:

@@ -13,7 +13,10 @@ from gateway.foundation import payloads
 from gateway.foundation.aio.clock import CLOCK
 from gateway.jobs.model import OPERATION_TASK, JobSummary, url_of
 from gateway.upstream.field_selection import FieldSelection, selected_records, selector
+from gateway.upstream.long_running.item_results import redacted_lines
+from gateway.upstream.long_running.portions import ITEMS as RUN_ITEMS
 from gateway.upstream.responses import ROOT, OperationResult
+from gateway.upstream.withheld import without_text
 
 #: maximum records of one stored part
 _PART = 1000
@@ -151,9 +154,11 @@ def redacted(
     if not paths:
         return head, lines
     selection = FieldSelection(redact=paths)
-    members = {"redacted": sorted({*head.get("redacted", ()), *paths})}
+    members: dict[str, Any] = {"redacted": sorted({*head.get("redacted", ()), *paths})}
     if head["collected"] is None:
         members["result"] = selector(selection)(head["result"])
+    if head["collected"] == RUN_ITEMS:
+        return {**head, **members}, _redacted_run_items(lines, paths)
     return {**head, **members}, _redacted_lines(lines, selection)
 
 
@@ -163,12 +168,23 @@ async def _redacted_lines(lines: AsyncIterator[str], selection: FieldSelection) 
         yield "".join([line_of(record) for record in await selected_records(stored, selection)])
 
 
+async def _redacted_run_items(lines: AsyncIterator[str], paths: Sequence[str]) -> AsyncIterator[str]:
+    """The lines of a bulk update, each with an item's record or error."""
+    async for part in lines:
+        items = [payloads.record(line.encode()) for line in part.rstrip("\n").split("\n")]
+        for item in redacted_lines(items, paths):
+            yield line_of(msgspec.Raw(msgspec.json.encode(item)))
+
+
 async def _redacted_items(lines: AsyncIterator[str], by_index: Mapping[int, Sequence[str]]) -> AsyncIterator[str]:
     async for part in lines:
         items = []
         for line in part.rstrip("\n").split("\n"):
             item = payloads.members(line.encode())
             paths = by_index.get(int(bytes(item["index"])), ())
+            if paths and "error" in item:
+                error = errors.restored(payloads.value(item["error"]))
+                item["error"] = msgspec.Raw(msgspec.json.encode(errors.document(without_text(error))))
             if paths and "result" in item:
                 [item["result"]] = await selected_records([item["result"]], FieldSelection(redact=paths))
                 before = payloads.value(item["redacted"]) if "redacted" in item else []

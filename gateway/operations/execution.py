@@ -44,6 +44,7 @@ from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import SourceFile, with_file
+from gateway.upstream.withheld import withheld
 
 
 class PreparedExecution(msgspec.Struct, frozen=True, kw_only=True):
@@ -192,8 +193,9 @@ class Execution:
             with Accounted(resolved=resolved, operation=engine_call.operation):
                 await self._spending.take(caller, resolved.record, engine_call)
                 self._audit.begin_read(entry)
-                async with resolved.connector.open_file(engine_call, range_request) as file:
-                    yield file
+                with withheld(prepared.call.selection.redact):
+                    async with resolved.connector.open_file(engine_call, range_request) as file:
+                        yield file
 
     async def upload(self, caller: Caller, call: OperationCall, file: SourceFile) -> Done:
         """The answer to a write with a file among its params, which is streamed to the application.
@@ -207,10 +209,12 @@ class Execution:
             started, engine_call = time.monotonic(), prepared.engine_call
             with Accounted(resolved=resolved, operation=engine_call.operation):
                 await self._spending.take(caller, resolved.record, engine_call)
-                answer = await self._runs.write(
-                    resolved, engine_call, lambda: resolved.connector.upload(engine_call, file), entry
-                )
-        answer = await selected(answer, FieldSelection(redact=prepared.call.selection.redact))
+                redact = prepared.call.selection.redact
+                with withheld(redact):
+                    answer = await self._runs.write(
+                        resolved, engine_call, lambda: resolved.connector.upload(engine_call, file), entry
+                    )
+        answer = await selected(answer, FieldSelection(redact=redact))
         return Done(answer=answer, took_ms=_milliseconds(started), sunset_headers=prepared.sunset_headers)
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
@@ -286,13 +290,14 @@ class Execution:
 
     async def _run(self, prepared: PreparedExecution) -> OperationResult:
         resolved, call, freshness = prepared.resolved, prepared.engine_call, prepared.call.freshness
-        if call.effect is not Effect.READ:
-            run = partial(resolved.connector.run_to_end, call)
-            answer = await self._runs.write(resolved, call, run, prepared.entry)
-        elif freshness is None:
-            answer = await resolved.connector.run_to_end(call)
-        else:
-            answer = await self._cache.fetch(prepared.cache_key, lambda: resolved.connector.run_to_end(call), freshness)
+        run = partial(resolved.connector.run_to_end, call)
+        with withheld(prepared.call.selection.redact):
+            if call.effect is not Effect.READ:
+                answer = await self._runs.write(resolved, call, run, prepared.entry)
+            elif freshness is None:
+                answer = await run()
+            else:
+                answer = await self._cache.fetch(prepared.cache_key, run, freshness)
         return await selected(answer, prepared.call.selection)
 
     async def _promoted(self, prepared: PreparedExecution, reading: "asyncio.Future[OperationResult]") -> Accepted:
@@ -364,7 +369,8 @@ class Execution:
         if not job.is_done or prepared.engine_call.operation.is_download:
             return Accepted(job, is_replayed)
         try:
-            head, lines = await self._stored(job, prepared.call.base_url)
+            with withheld(prepared.call.selection.redact):
+                head, lines = await self._stored(job, prepared.call.base_url)
             answer = await results.answer(*results.redacted(head, lines, prepared.call.selection.redact))
             return Done(answer=answer, took_ms=_took(job), is_replayed=is_replayed)
         except GatewayError as error:

@@ -22,6 +22,7 @@ from gateway.operations.batches.inputs import BatchInputs
 from gateway.operations.batches.model import BatchJob
 from gateway.operations.exports.model import ExportParams
 from gateway.operations.permission import Permission
+from gateway.upstream.withheld import withheld
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,8 @@ class ResultReading:
         Raises the error that the job ended with, ResultExpired, and DeniedByPolicy.
         """
         hidden = await self._hidden(caller, job, surface)
-        result = await self.access.result(job, base_url)
+        with withheld(hidden.paths):
+            result = await self.access.result(job, base_url)
         head, lines = results.redacted(result.head, result.lines, hidden.paths, hidden.by_index)
         return replace(result, head=head, lines=lines)
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from uuid import UUID, uuid4
 
 import msgspec
@@ -31,6 +32,7 @@ from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.run_context import InMemoryRunContext
+from gateway.upstream.withheld import withheld, without_text
 
 
 class OperationRuns:
@@ -61,10 +63,11 @@ class OperationRuns:
     ) -> OperationResult:
         """Run one of the calls of a job, which stores its audit entry; the whole answer; raises GatewayError."""
         with Accounted(resolved=resolved, operation=call.operation):
-            if call.effect is Effect.READ:
-                answer = await resolved.connector.run_to_end(call, run_context)
-            else:
-                answer = await self.write(resolved, call, lambda: resolved.connector.run_to_end(call, run_context))
+            with withheld(call.redact):
+                if call.effect is Effect.READ:
+                    answer = await resolved.connector.run_to_end(call, run_context)
+                else:
+                    answer = await self.write(resolved, call, lambda: resolved.connector.run_to_end(call, run_context))
             return await selected(answer, FieldSelection(limit=call.limit, redact=call.redact))
 
     async def run_bulk(
@@ -87,12 +90,7 @@ class OperationRuns:
                 accounted.is_counted = outcome is not None
                 if isinstance(outcome, GatewayError):
                     raise outcome
-        return [
-            await selected(outcome, FieldSelection(redact=call.redact))
-            if isinstance(outcome, OperationResult)
-            else outcome
-            for call, outcome in zip(calls, outcomes, strict=True)
-        ]
+        return [await _redacted(outcome, call.redact) for call, outcome in zip(calls, outcomes, strict=True)]
 
     async def _written(
         self, resolved: ResolvedConnector, calls: Sequence[PreparedCall], run_context: InMemoryRunContext
@@ -187,12 +185,20 @@ class OperationRuns:
         run_context: JobRunContext,
         selection: FieldSelection,
     ) -> OperationResult:
-        if call.operation.is_download:
-            return await self._store(resolved.connector, call, job, run_context)
-        if call.effect is Effect.READ:
-            answer = await resolved.connector.run(call, run_context, selection)
-        else:
-            answer = await self.write(resolved, call, lambda: resolved.connector.run(call, run_context))
+        with withheld(selection.redact):
+            if call.operation.is_download:
+                return await self._store(resolved.connector, call, job, run_context)
+            return await self._answer(resolved, call, run_context, selection)
+
+    async def _answer(
+        self,
+        resolved: ResolvedConnector,
+        call: PreparedCall,
+        run_context: JobRunContext,
+        selection: FieldSelection,
+    ) -> OperationResult:
+        run = partial(resolved.connector.run, call, run_context, selection)
+        answer = await (run() if call.effect is Effect.READ else self.write(resolved, call, run))
         return await selected(answer, selection)
 
     async def _store(
@@ -247,6 +253,13 @@ class OperationRuns:
             entry.settle("succeeded")
         self._audit.count(entry)
         return entry
+
+
+async def _redacted(outcome: Outcome, redact: Sequence[str]) -> Outcome:
+    """The outcome of one call without what policies redact."""
+    if isinstance(outcome, OperationResult):
+        return await selected(outcome, FieldSelection(redact=redact))
+    return without_text(outcome) if outcome is not None and redact else outcome
 
 
 async def _sent(

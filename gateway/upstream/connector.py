@@ -53,7 +53,7 @@ class UpstreamConnector:
         if rule is None:
             return await self.session.call(call, run_context)
         run_context = run_context or InMemoryRunContext()
-        answer = await rule.run(OperationRun(self.session, call, run_context))
+        answer = await rule.run(OperationRun(self.session, call, run_context, FieldSelection(redact=call.redact)))
         if answer.collected is None:
             return answer
         records = run_context.records

@@ -1,18 +1,29 @@
 """Machines whose clocks are days off or jump: nothing ends early or late."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.faults.arena import Arena, arena, seconds_until
-from tests.harness.caller import Api, ConnectorApi
+from tests.faults.arena import Arena, arena, seconds_until, ticket
+from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.processes import Program
 from tests.harness.waiting import eventually
 
-DAYS = 2 * 86_400
+DAYS, HOUR = 2 * 86_400, 3600
+#: seconds of an approval, and calls that a budget and a policy allow
+LIFETIME, MOST = 12, 4
+POLICY = f"""
+    permit(principal, action, resource);
+    @id("ask") @approval("Look first.")
+    forbid(principal, action == Action::"support-desk.tickets.create", resource);
+    @id("few") forbid(principal, action in Action::"read", resource)
+    when {{ context.calls.last_hour >= {MOST} || context.calls.today >= {MOST} }};
+"""
 SHIFTED = Path(__file__).parent / "clock_shift"
 
 
@@ -44,6 +55,113 @@ async def front_end_on(machine: Machine, gateway: Arena, **settings: str) -> Asy
 async def gateway() -> AsyncIterator[Arena]:
     async with arena() as opened:
         yield opened
+
+
+@dataclass(frozen=True)
+class TwoHours:
+    """Two front ends whose clocks are an hour ahead and an hour behind, and a caller and an approver at each."""
+
+    gateway: Arena
+    desks: Sequence[ConnectorApi]
+    approvers: Sequence[Api]
+
+    async def asked(self, name: str, at: int) -> dict[str, Any]:
+        """The approval for which a call at a front end waits, with the id of its job."""
+        desk = self.desks[at]
+        job = await desk.submit("tickets", "create", ticket(name))
+        await eventually(lambda: _waits(desk.api, job["id"]))
+        waiting = (await desk.api.get(f"/api/v1/jobs/{job['id']}")).document()
+        shown = (await self.approvers[at].get(f"/api/v1/approvals/{waiting['approval']['id']}")).document()
+        return dict(shown)
+
+    async def decide(self, approval: dict[str, Any], at: int, word: str = "approve") -> Answer:
+        path = f"/api/v1/approvals/{approval['id']}/{word}"
+        return await self.approvers[at].post(path, {"digest": approval["digest"]})
+
+    async def now(self) -> datetime:
+        """The time of PostgreSQL."""
+        now: datetime = await self.gateway.stores.value("SELECT now()")
+        return now
+
+
+async def _waits(api: Api, job_id: str) -> bool:
+    return bool((await api.get(f"/api/v1/jobs/{job_id}")).document()["status"] == "waiting")
+
+
+@pytest.fixture(scope="module")
+async def hours(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[TwoHours]:
+    folder = tmp_path_factory.mktemp("clocks")
+    async with arena(front_ends=0, GATEWAY_APPROVAL_SECONDS=str(LIFETIME)) as gateway, AsyncExitStack() as stack:
+        ends = [
+            await stack.enter_async_context(front_end_on(Machine(folder, shift), gateway)) for shift in (HOUR, -HOUR)
+        ]
+        colleague = await gateway.colleague()
+        first = await stack.enter_async_context(gateway.desk(ends[0]))
+        desks = [first, first.through(await stack.enter_async_context(gateway.api(ends[1])))]
+        approvers = [await stack.enter_async_context(gateway.api(end, colleague)) for end in ends]
+        (await first.api.call("PUT", "/api/v1/policies/main", json={"cedar": POLICY, "mode": "enforce"})).document()
+        yield TwoHours(gateway, desks, approvers)
+
+
+@pytest.mark.parametrize(("asked", "decided"), [(0, 1), (1, 0)])
+async def test_front_ends_an_hour_apart_agree_on_an_approval_that_is_used_once(
+    hours: TwoHours, asked: int, decided: int
+):
+    began = await hours.now()
+    approval = await hours.asked(f"approved{asked}", asked)
+    first, again = await hours.decide(approval, decided), await hours.decide(approval, asked)
+    other = await hours.decide(approval, asked, "deny")
+    job = await hours.desks[asked].api.ended_job({"id": approval["job_id"]})
+    [word] = (await hours.approvers[asked].get(f"/api/v1/approvals/{approval['id']}")).document()["decisions"]
+    ended = await hours.now()
+
+    assert (first.status, again.status, other.status, job["status"]) == (200, 200, 409, "succeeded")
+    assert hours.gateway.upstream.created[f"approved{asked}"] == 1
+    assert began <= datetime.fromisoformat(word["at"]) <= ended
+    assert began <= datetime.fromisoformat(approval["expires_at"]) - timedelta(seconds=LIFETIME) <= ended
+
+
+@pytest.mark.parametrize(("asked", "late"), [(0, 1), (1, 0)])
+async def test_an_approval_expires_after_its_seconds_at_front_ends_an_hour_apart(
+    hours: TwoHours, asked: int, late: int
+):
+    approval = await hours.asked(f"expired{asked}", asked)
+    path = f"/api/v1/approvals/{approval['id']}"
+
+    async def is_expired() -> bool:
+        return bool((await hours.approvers[late].get(path)).document()["status"] == "expired")
+
+    await eventually(is_expired, within=60)
+    expired, refused = await hours.now(), [await hours.decide(approval, at) for at in (late, asked)]
+    job = await hours.desks[late].api.ended_job({"id": approval["job_id"]})
+
+    assert datetime.fromisoformat(approval["expires_at"]) <= expired
+    assert [each.status for each in refused] == [409, 409]
+    assert job["status"] == "canceled"
+    assert hours.gateway.upstream.created[f"expired{asked}"] == 0
+
+
+async def test_front_ends_an_hour_apart_count_the_same_hour(hours: TwoHours):
+    """For a budget of an hour, and for policies that read the calls of the last hour and of today."""
+    await eventually(lambda: _has_begun(hours), within=60)
+    budget = {"per": "hour", "calls": MOST, "client_id": hours.gateway.api_client.id}
+    for at, desk in enumerate(hours.desks):
+        (await desk.api.call("PUT", f"/api/v1/budgets/hour{at}", json=budget)).document()
+    reads = [(await hours.desks[number % 2].send("tickets", "get", {"ticket_id": 1})) for number in range(2 * MOST)]
+    shown = [(await desk.api.get("/api/v1/budgets")).document()["data"] for desk in hours.desks]
+
+    refused = [each.document()["code"] for each in reads if each.status != 200]
+    assert len(refused) >= MOST
+    assert set(refused) <= {"budget_spent", "denied_by_policy"}
+    assert shown[0] == shown[1]
+    assert len({each["resets_at"] for each in shown[0]}) == 1
+    left = datetime.fromisoformat(shown[0][0]["resets_at"]) - await hours.now()
+    assert timedelta(0) < left <= timedelta(hours=1)
+
+
+async def _has_begun(hours: TwoHours) -> bool:
+    """Whether the hour does not end while the test runs."""
+    return bool(await hours.gateway.stores.value("SELECT date_trunc('hour', now() + interval '30 s') <= now()"))
 
 
 @pytest.mark.parametrize("shift", [DAYS, -DAYS])

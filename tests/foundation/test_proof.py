@@ -88,6 +88,16 @@ def test_every_altered_byte_is_found():
         assert (found.fault is None) is same, (place, altered[max(place - 20, 0) : place + 20])
 
 
+@pytest.mark.parametrize("line", range(6))
+def test_a_member_that_stands_twice_is_found_though_one_of_them_is_the_right_one(line: int):
+    lines = exported()
+    name, value = next(iter(json.loads(lines[line]).items()))
+    before, after = f'{{"{name}": "other", {lines[line][1:]}', f'{lines[line][:-1]}, "{name}": {json.dumps(value)}}}'
+
+    for doubled in (before, after):
+        assert "names a member twice" in (check([*lines[:line], doubled, *lines[line + 1 :]]).fault or "")
+
+
 def _said(text: str):
     try:
         lines = [json.loads(line) for line in text.splitlines()]

@@ -267,3 +267,40 @@ async def test_a_link_that_is_opened_again_decides_nothing(bench: Bench):  # noq
     decided = (await bench.approver.get(f"{APPROVALS}/{approval['id']}")).document()
     assert [(each["decision"], each["reason"]) for each in decided["decisions"]] == [("approved", "approve")]
     assert (decided["status"], ended["status"]) == ("approved", "succeeded")
+
+
+async def test_a_digest_or_a_key_is_good_for_one_call_alone(bench: Bench):  # noqa: F811
+    job, approval = await bench.asked(**{"Idempotency-Key": "k"})
+    other_params = {"ticket_id": 1, "ticket": {"status": "pending"}}
+    _, other = await bench.asked(other_params)
+
+    crossed = await bench.approver.post(f"{APPROVALS}/{other['id']}/approve", {"digest": approval["digest"]})
+    await bench.decide(approval)
+    await bench.ended(job)
+    mismatched = await bench.desk.send("tickets", "update", other_params, {"Idempotency-Key": "k"})
+
+    assert crossed.document(409)["code"] == "approval_changed"
+    assert mismatched.document(422)["code"] == "idempotency_mismatch"
+    assert (await bench.approver.get(f"{APPROVALS}/{other['id']}")).document()["status"] == "pending"
+    assert (await bench.ticket())["status"] == "solved"
+
+
+async def test_who_lost_the_access_in_between_approves_nothing(bench: Bench):  # noqa: F811
+    client_id, secret = await bench.front.client(bench.organization_id, APPROVER)
+    job, approval = await bench.asked()
+    async with (
+        Api.of(bench.front.base_url, client_id, secret) as late,
+        signed_in(bench.front, client_id, secret) as browser,
+    ):
+        csrf, shown = await browser.csrf(), await late.get(f"{APPROVALS}/{approval['id']}")
+        form = {"token": late.headers["Authorization"].split()[1], "client_id": client_id, "client_secret": secret}
+        assert (await late.call("POST", "/oauth/revoke", data=form)).status == 200
+        await browser.send("/console/sign-out", csrf=csrf)
+        refused = await bench.decide(approval, api=late)
+        word = {"digest": approval["digest"], "word": "approve", "reason": "late"}
+        page = await browser.send(f"/console/approvals/{approval['id']}", csrf=csrf, **word)
+    ended = await bench.ended(job)
+
+    assert (shown.status, refused.status, page.status in (303, 403)) == (200, 401, True)
+    assert (await approval_of(bench, ended))["decisions"] == []
+    assert ended["status"] == "waiting"

@@ -65,6 +65,15 @@ async def test_a_budget_is_stored_changed_listed_and_deleted(api: Api, support_d
             {"per": "day", "sum": {"operation": "stripe.refunds.create", "param": "amonut", "at_most": 1}},
             ["sum.param"],
         ),
+        *(
+            ({"per": "day", "sum": {"operation": operation, "param": param, "at_most": 1}}, ["sum.param"])
+            for operation, param in [
+                ("support-desk.tickets.create", "ticket"),
+                ("support-desk.tickets.create", "ticket.amount_of_nothing"),
+                ("amazon-seller-partner.listings_items.update", "patches"),
+                ("amazon-seller-partner.listings_items.update", "patches.value"),
+            ]
+        ),
     ],
 )
 async def test_a_faulty_budget_is_refused_with_all_faults(api: Api, members, fields):

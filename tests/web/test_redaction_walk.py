@@ -3,16 +3,23 @@
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+import aiohttp
 import pytest
 
+from gateway.client import Gateway
+from gateway.errors import GatewayError
+from gateway.upstream.withheld import LEFT_OUT
+from tests.agents.mcp.conftest import Raw
 from tests.events.receiver import Receiver
 from tests.harness.caller import Answer, Api, ConnectorApi
 from tests.harness.console import ConsoleBrowser, signed_in
 from tests.harness.in_process import FrontEnd, front_end
+from tests.harness.sandbox import fault
 from tests.harness.waiting import eventually
 from tests.web.test_policies import EVERYTHING, put, run_jobs, tool
 
@@ -41,6 +48,7 @@ class Walk:
     admin: Api
     agent: Api
     agent_id: str
+    agent_secret: str
     admins: ConnectorApi
     desk: ConnectorApi
     browser: ConsoleBrowser
@@ -98,6 +106,7 @@ async def walk(front: FrontEnd, receiver: Receiver) -> AsyncIterator[Walk]:
             admin,
             agent,
             agent_id,
+            agent_secret,
             admins,
             admins.through(agent),
             browser,
@@ -167,6 +176,55 @@ async def delivery(walk: Walk) -> str:
     return json.dumps(walk.receiver.received[path])
 
 
+async def tool_of_kind(walk: Walk) -> str:
+    """What the tool of one operation answers, of a server with a tool for each operation of the kind."""
+    arguments = {"user_id": walk.user_id, "connector": walk.desk.record["id"]}
+    return json.dumps(
+        await _mcp(walk, "tools/call", "/support-desk", name="support_desk__users__get", arguments=arguments)
+    )
+
+
+async def resource(walk: Walk) -> str:
+    """A stored result as an agent's host reads it."""
+    job = (await walk.call("list", LIST, headers={"Prefer": "respond-async"})).document(202)["job"]
+    await run_jobs(walk.front)
+    return json.dumps(await _mcp(walk, "resources/read", uri=f"gateway://results/{job['id']}"))
+
+
+async def _mcp(walk: Walk, method: str, kind: str = "", **params: Any) -> Any:
+    async with aiohttp.ClientSession(headers=walk.agent.headers) as session:
+        return (await Raw(session, f"{walk.front.base_url}/mcp{kind}")(method, params)).document
+
+
+async def playground(walk: Walk) -> str:
+    fields = {
+        "connector": walk.desk.record["id"],
+        "operation": "support-desk.users.get",
+        "user_id": str(walk.user_id),
+        "do": "run",
+    }
+    return await text(walk.browser.send("/console/playground", csrf=await walk.browser.csrf(), **fields))
+
+
+async def page_of_job(walk: Walk) -> str:
+    """The page of a job and its preview of the result."""
+    job = (await walk.call("list", LIST, headers={"Prefer": "respond-async"})).document(202)["job"]
+    await run_jobs(walk.front)
+    return await text(walk.browser.get(f"/console/jobs/{job['id']}"))
+
+
+async def python_client(walk: Walk) -> str:
+    """What the Python client reads: an answer, an iteration over records, and the result of a job."""
+    async with Gateway(walk.front.base_url, walk.agent_id, walk.agent_secret) as gateway:
+        connector_id = walk.desk.record["id"]
+        try:
+            answer = await gateway.execute(connector_id, "users", "get", {"user_id": walk.user_id})
+            records = [each async for each in gateway.records(connector_id, "users", "list", {"per_page": 100})]
+        except GatewayError as error:
+            return f"{error} {error.upstream}"
+    return json.dumps([answer.result, records])
+
+
 SURFACES: Mapping[str, Callable[[Walk], Awaitable[str]]] = {
     "a call": lambda walk: text(walk.call()),
     "a list": lambda walk: text(walk.call("list", LIST)),
@@ -187,6 +245,11 @@ SURFACES: Mapping[str, Callable[[Walk], Awaitable[str]]] = {
     "the tool read": read_tool,
     "a stored result through a tool": stored_result_tool,
     "a delivery of a webhook": delivery,
+    "the tool of an operation": tool_of_kind,
+    "a resource": resource,
+    "the playground": playground,
+    "the page of a job": page_of_job,
+    "the Python client": python_client,
 }
 
 
@@ -213,11 +276,90 @@ async def test_no_surface_shows_what_policies_redact(walk: Walk, deliveries, cap
     assert PLANTED not in "".join(str(record.__dict__) for record in caplog.records)
 
 
+#: surfaces whose calls the application does not answer, or answers to another caller
+OF_COPY = {"a search of the copy", "an export of a search", "a delivery of a webhook"}
+#: an error with values of members that policies redact, at every place that the gateway reads
+ECHO = {
+    "error": "RecordInvalid",
+    "description": f"{PLANTED}@example.com is the email of another user",
+    "details": {"email": [{"description": f"Phone: +49 {PLANTED} is taken", "error": "DuplicateValue"}]},
+}
+
+
+FAILING = [(each, 422) for each in SURFACES if each not in OF_COPY] + [("a call", 404), ("the answer to a write", 500)]
+
+
+@pytest.mark.parametrize(("surface", "status"), FAILING)
+async def test_no_surface_shows_values_that_an_application_repeats_in_errors(walk: Walk, caplog, surface: str, status):
+    show = SURFACES[surface]
+    async with echoing(walk, status):
+        before = await show(walk)
+        await walk.redact()
+        with caplog.at_level(logging.DEBUG):
+            caplog.clear()
+            after = await show(walk)
+
+    assert PLANTED in before
+    assert PLANTED not in after
+    assert LEFT_OUT in after
+    assert PLANTED not in "".join(str(record.__dict__) for record in caplog.records)
+
+
+def echoing(walk: Walk, status: int) -> AbstractAsyncContextManager[None]:
+    """Within the block the application answers calls about users with an error that has the planted values."""
+    return fault(walk.front.sandbox_url, path_prefix="/api/v2/users", status=status, body=ECHO)
+
+
+async def test_the_error_of_a_job_is_shown_as_policies_redact_now(walk: Walk):
+    async with echoing(walk, 422):
+        await walk.call("list", LIST, headers={"Prefer": "respond-async"})
+        await run_jobs(walk.front)
+    [job] = (await walk.agent.get("/api/v1/jobs?limit=1")).document()["data"]
+    before = await text(walk.agent.get(f"/api/v1/jobs/{job['id']}/result"))
+
+    await walk.redact()
+
+    after = await text(walk.agent.get(f"/api/v1/jobs/{job['id']}/result"))
+    whole = await text(walk.admin.get(f"/api/v1/jobs/{job['id']}/result"))
+    assert PLANTED in before
+    assert PLANTED not in after
+    assert LEFT_OUT in after
+    assert whole.count(PLANTED) == before.count(PLANTED)
+
+
+async def test_an_item_of_a_bulk_update_has_neither_a_redacted_member_nor_the_text_of_an_error(walk: Walk):
+    crm = await walk.admin.connector("crm-records", {"private_app_token": "token"})
+    agents = crm.through(walk.agent)
+    inputs = [{"properties": {"email": f"{PLANTED}{number}@example.com", "city": VISIBLE}} for number in range(2)]
+    members = {"objectType": "contacts", "inputs": [*inputs, inputs[0]]}
+
+    async def created() -> tuple[str, str]:
+        answer = await agents.send("objects", "batch_create", members)
+        made = await walk.result(answer)
+        job_id = answer.document(202)["job"]["id"]
+        return made, job_id
+
+    before, job_id = await created()
+    redacting = f'@redact("properties.email") permit(principal == Client::"{walk.agent_id}", action, resource);'
+    assert (await put(walk.admin, f"{walk.permits_admin} {redacting}")).status == 200
+    again = await text(walk.agent.get(f"/api/v1/jobs/{job_id}/result"))
+    after, _ = await created()
+
+    assert PLANTED in before
+    for each in (again, after):
+        assert PLANTED not in each
+        assert VISIBLE in each
+        assert json.loads(each)["redacted"] == ["properties.email"]
+
+
 async def test_no_record_of_calls_shows_what_policies_redact(walk: Walk):
     """Lists of jobs, events, audit entries and requests to applications, also for an administrator."""
     await walk.redact()
     for surface in ("a call", "a job", "a batch", "an export to CSV", "a search of the copy"):
         assert VISIBLE in await SURFACES[surface](walk)
+    async with echoing(walk, 422):
+        for surface in ("a call", "a job", "a batch", "an export to CSV", "the answer to a write"):
+            assert LEFT_OUT in await SURFACES[surface](walk)
     refused = await walk.call("get", {"user_id": 10**12})
 
     lists = [

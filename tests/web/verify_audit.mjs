@@ -12,6 +12,13 @@ function canonical(value) {
   return `{${members.join(",")}}`;
 }
 
+// The number of members, in all objects: a text that names one twice states more.
+function members(value) {
+  if (value === null || typeof value !== "object") return 0;
+  const own = Array.isArray(value) ? 0 : Object.keys(value).length;
+  return Object.values(value).reduce((sum, each) => sum + members(each), own);
+}
+
 function without(line, name) {
   const { [name]: _, ...rest } = line;
   return rest;
@@ -23,6 +30,8 @@ let previous = null;
 let ended = false;
 for (const text of readFileSync(file, "utf8").trimEnd().split("\n")) {
   const line = JSON.parse(text);
+  const stated = [...text.matchAll(/"(?:\\.|[^"\\])*"(\s*:)?/g)].filter((each) => each[1]).length;
+  if (stated !== members(line)) process.exit(1);
   if (line.checkpoint) {
     const signature = Buffer.from(line.signature, "base64");
     const signed = verify(null, Buffer.from(canonical(without(line, "signature"))), key, signature);

@@ -146,14 +146,21 @@ def exceeding(inner: BudgetLimits, outer: BudgetLimits) -> str | None:
 
 
 def number_at(params: Mapping[str, Any], path: str) -> Decimal:
-    """The number at a dotted path; nothing for another value, and for a negative one, which gives nothing back."""
+    """The number at a dotted path; nothing without a value, and for a negative one, which gives nothing back.
+
+    A value that is no number exceeds every budget: the application may read a number from it, such as from `5,25 EUR`.
+    """
     value: Any = params
     for name in path.split("."):
-        value = value.get(name) if isinstance(value, Mapping) else None
+        if not isinstance(value, Mapping):
+            return _LARGEST
+        value = value.get(name)
+        if value is None:
+            return _NOTHING
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        return _NOTHING
+        return _LARGEST
     try:
         number = Decimal(str(value)) if len(str(value)) <= 100 else _LARGEST
     except (ArithmeticError, ValueError):
-        return _NOTHING
-    return min(max(number, _NOTHING), _LARGEST) if number.is_finite() else _NOTHING
+        return _LARGEST
+    return min(max(number, _NOTHING), _LARGEST) if number.is_finite() else _LARGEST

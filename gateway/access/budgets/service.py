@@ -1,5 +1,7 @@
 """The use cases of administrators: store, read and delete budgets."""
 
+from collections.abc import Mapping
+from typing import Any
 from uuid import UUID
 
 from gateway.access.audit.log import Audit
@@ -14,6 +16,8 @@ from gateway.kinds.catalog import Catalog
 
 _OWNERS = ("client_id", "person_id", "workspace_name")
 _LIMITS = ("calls", "writes", "records", "sum")
+#: types of JSON Schema whose values are no single number
+_NOT_NUMBERS = ("array", "boolean", "object")
 
 
 class BudgetService:
@@ -90,10 +94,18 @@ def _sum_faults(limit: BudgetSum, catalog: Catalog) -> list[FieldError]:
         operation = catalog.served(kind).operation(entity, action)
     except GatewayError as error:
         return [FieldError("/sum/operation", "sum.operation", "unknown", f"sum.operation: {error.detail}")]
-    first = limit.param.partition(".")[0]
-    if first not in operation.schema.get("properties", {}):
-        message = f"sum.param: {limit.operation} has no param {first!r}"
-        return [FieldError("/sum/param", "sum.param", "unknown", message)]
+    schema: Mapping[str, Any] = operation.schema
+    for name in limit.param.split("."):
+        if schema.get("type") == "array":
+            break
+        properties = schema.get("properties")
+        if properties is not None and name not in properties:
+            message = f"sum.param: {limit.operation} has no param {name!r}"
+            return [FieldError("/sum/param", "sum.param", "unknown", message)]
+        schema = {} if properties is None else operation.resolved(properties[name])
+    if schema.get("type") in _NOT_NUMBERS:
+        message = f"sum.param: {limit.param} of {limit.operation} is no single number, but of the type {schema['type']}"
+        return [FieldError("/sum/param", "sum.param", "type", message)]
     return []
 
 

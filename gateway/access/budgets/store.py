@@ -52,13 +52,17 @@ _ADD = "INSERT INTO budgets (organization_id, name, session_id, per) VALUES ($1,
 # What was spent counts on, unless it is a sum of another param.
 _FORGET_SUM = "UPDATE budget_spending SET sum = 0 WHERE organization_id = $1 AND name = $2"
 _DELETE = "DELETE FROM budgets WHERE organization_id = $1 AND name = $2 RETURNING name"
-# In the order of their names, so that two calls do not wait for each other. A budget that was deleted costs nothing.
+# In the order of their names, so that two calls do not wait for each other. A budget that was deleted costs nothing. A
+# call that was taken before the budget was stored is not given back to it.
 _SPEND = f"""
     INSERT INTO budget_spending AS spent (organization_id, name, since, calls, writes, records, sum)
     SELECT $1, cost.name, date_trunc(per, statement_timestamp(), 'UTC'), cost.calls, cost.writes, cost.records, cost.sum
     FROM unnest($2::text[], $3::bigint[], $4::bigint[], $5::bigint[], $6::numeric[])
          AS cost (name, calls, writes, records, sum)
     JOIN budgets ON budgets.organization_id = $1 AND budgets.name = cost.name
+    WHERE cost.calls >= 0 OR EXISTS (
+        SELECT FROM budget_spending AS earlier WHERE earlier.organization_id = $1 AND earlier.name = cost.name
+    )
     ORDER BY cost.name
     ON CONFLICT (organization_id, name) DO UPDATE SET
         since = EXCLUDED.since,

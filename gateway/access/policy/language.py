@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
 import cedarpy
 
-from gateway.access.policy.narrowing import narrowed
+from gateway.access.policy.narrowing import alike_in_lists, narrowed, work_of
 from gateway.access.policy.paths import faulty_path, paths_of
 from gateway.errors import MAX_FAULTS, FieldError, InvalidPolicy
 from gateway.kinds.suggestions import nearest
@@ -23,6 +23,8 @@ MAX_TEXT, _MAX_ANNOTATION, MAX_STATEMENTS = 64 << 10, 500, 200
 #: maximum levels of an expression: the brackets around a place, the operators and conditions before it in each of them,
 #: and the members that lead to it. The parser needs a part of the stack for each, and a full stack ends the process
 _MAX_LEVELS = 200
+#: maximum comparisons of a check, of which a processor makes about 500,000 a second
+_MAX_WORK = 1_200_000
 _OPENING, _CLOSING = frozenset("([{"), frozenset(")]}")
 #: tokens after which what follows in the bracket is a level deeper, and those after which a new value begins
 _DEEPER = frozenset({"&&", "||", "+", "-", "*", "!", "if", "else"})
@@ -49,6 +51,15 @@ _REPEATS = "unable to find an applicable action"
 class _Word:
     text: str
     start: int
+
+
+@dataclass(frozen=True, slots=True)
+class _ActionList:
+    """A list of nothing but actions, `[Action::"a", Action::"b"]`, between two offsets of the text."""
+
+    start: int
+    end: int
+    names: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +99,7 @@ def _statements(name: str, parsed: Mapping[str, Any]) -> list[PolicyStatement]:
 
 def checked(name: str, cedar: str, schema: "Schema") -> list[PolicyStatement]:
     """The statements of a policy; raises InvalidPolicy with all faults of syntax, schema and annotations."""
-    text = _PolicyText(cedar)
+    text = PolicyText(cedar)
     if len(cedar) > MAX_TEXT:
         raise text.refusal([(0, f"the policy has {len(cedar):,} characters; at most {MAX_TEXT:,} are allowed")])
     if text.statements > MAX_STATEMENTS:
@@ -99,12 +110,23 @@ def checked(name: str, cedar: str, schema: "Schema") -> list[PolicyStatement]:
     found = _statements(name, parsed)
     if not found:
         raise text.refusal([(0, "the policy has no statement; write at least one permit or forbid")])
-    handle = schema.handle_for(found)
-    every = chain(_schema_faults(cedar, text, schema, handle), _annotation_faults(found, text))
+    shortened, part = reduced(text, found, schema.document)
+    if work_of(part, [each.document for each in statements_of(name, shortened)]) > _MAX_WORK:
+        raise text.refusal([(0, "the policy compares too many actions; write effects, kinds or several policies")])
+    every = chain(_schema_faults(shortened, text, schema, _handle(part)), _annotation_faults(found, text))
     faults = list(islice(every, MAX_FAULTS))
     if faults:
         raise text.refusal(faults)
     return found
+
+
+def reduced(
+    text: "PolicyText", found: Sequence[PolicyStatement], document: Mapping[str, Any]
+) -> tuple[str, Mapping[str, Any]]:
+    """The text and the part of the schema it is checked against, which have the same faults as both whole ones."""
+    lists, documents = list(text.lists_of_actions()), [each.document for each in found]
+    alike = alike_in_lists(document, documents, [each.names for each in lists])
+    return text.without(alike, lists), narrowed(document, documents, alike)
 
 
 @dataclass(frozen=True)
@@ -118,10 +140,6 @@ class Schema:
     def of(cls, document: Mapping[str, Any]) -> "Schema":
         """Parse a schema; it takes a second, so this runs in a thread."""
         return cls(document, _handle(document))
-
-    def handle_for(self, statements: Iterable["PolicyStatement"]) -> cedarpy.Schema:
-        """The part of the schema that these statements are checked against, with the same faults as by the whole."""
-        return _handle(narrowed(self.document, [each.document for each in statements]))
 
     @property
     def actions(self) -> Mapping[str, Any]:
@@ -156,7 +174,7 @@ def _handle(document: Mapping[str, Any]) -> cedarpy.Schema:
     return cedarpy.Schema.from_json_str(json.dumps(document), release_gil=True)
 
 
-class _PolicyText:
+class PolicyText:
     """The text of a policy, with the places of its tokens and statements."""
 
     def __init__(self, cedar: str) -> None:
@@ -182,6 +200,38 @@ class _PolicyText:
         wanted = set(names)
         found = next((token.start for token in tokens if token.text in wanted), None)
         return found if found is not None else tokens[0].start if tokens else 0
+
+    def lists_of_actions(self) -> Iterator[_ActionList]:
+        """The lists of nothing but actions, whose names have no escapes."""
+        for index, token in enumerate(self.tokens):
+            if token.text == "[":
+                names, end = self._actions_from(index + 1)
+                if names and end < len(self.tokens) and self.tokens[end].text == "]":
+                    yield _ActionList(token.start, self.tokens[end].start + 1, names)
+
+    def _actions_from(self, index: int) -> tuple[list[str], int]:
+        """The names of actions that begin at a token, and the index of the token after them."""
+        names: list[str] = []
+        while [each.text for each in self.tokens[index : index + 2]] == ["Action", "::"]:
+            name = self.tokens[index + 2].text
+            if "\\" in name:
+                break
+            names.append(name[1:-1])
+            index += 3
+            if self.tokens[index].text == ",":
+                index += 1
+        return names, index
+
+    def without(self, names: Collection[str], lists: Iterable[_ActionList]) -> str:
+        """The text without these names in these lists."""
+        if not names:
+            return self._cedar
+        parts, end = [], 0
+        for each in lists:
+            kept = ", ".join(f'Action::"{name}"' for name in each.names if name not in names)
+            parts += [self._cedar[end : each.start], f"[{kept}]"]
+            end = each.end
+        return "".join([*parts, self._cedar[end:]])
 
     def too_deep(self) -> int | None:
         """The offset of the first token with too many levels around it; None if there is none."""
@@ -225,7 +275,7 @@ class _PolicyText:
 
 
 def _parsed(cedar: str) -> str:
-    text = _PolicyText(cedar)
+    text = PolicyText(cedar)
     deep = text.too_deep()
     if deep is not None:
         message = f"the expression has more than {_MAX_LEVELS} levels; write a set, or several statements"
@@ -236,7 +286,7 @@ def _parsed(cedar: str) -> str:
         raise text.refusal([(_syntax_offset(text, cedar, str(error)), str(error))]) from error
 
 
-def _syntax_offset(text: _PolicyText, cedar: str, error: str) -> int:
+def _syntax_offset(text: PolicyText, cedar: str, error: str) -> int:
     """Where the text stops to be the beginning of a policy; the parser does not say it."""
     if error.startswith(_UNFINISHED):
         return len(cedar.rstrip())
@@ -266,7 +316,7 @@ def _is_refused(beginning: str) -> bool:
     return False
 
 
-def _schema_faults(cedar: str, text: _PolicyText, schema: Schema, handle: cedarpy.Schema) -> Iterator[tuple[int, str]]:
+def _schema_faults(cedar: str, text: PolicyText, schema: Schema, handle: cedarpy.Schema) -> Iterator[tuple[int, str]]:
     """What does not fit the schema: each fault once, though Cedar finds it for every action."""
     seen: set[tuple[str, ...]] = set()
     result = cedarpy.validate_policies(cedar, handle, release_gil=True)
@@ -308,7 +358,7 @@ def _statement(name: str, document: Mapping[str, Any]) -> PolicyStatement:
     )
 
 
-def _annotation_faults(found: Sequence[PolicyStatement], text: _PolicyText) -> Iterator[tuple[int, str]]:
+def _annotation_faults(found: Sequence[PolicyStatement], text: PolicyText) -> Iterator[tuple[int, str]]:
     labels: set[str] = set()
     for index, statement in enumerate(found):
         tokens = text.within(index)

@@ -4,7 +4,8 @@ Cedar checks each statement for every action. Actions of the same effects that n
 differs only in members that no statement reads, are checked alike, so one of them is enough.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -17,20 +18,72 @@ Members = Mapping[str, "Members"] | None
 _CONTEXT: Mapping[str, Any] = {"Var": "context"}
 
 
-def narrowed(schema: Mapping[str, Any], statements: Collection[Mapping[str, Any]]) -> dict[str, Any]:
-    """The schema with the actions that these statements can tell apart; all in Cedar's JSON format."""
-    read = _members({path for each in statements for path in _paths(each["conditions"])})
-    named = {name for each in statements for name in _named_actions([each["action"], each["conditions"]])}
+def narrowed(
+    schema: Mapping[str, Any], statements: Collection[Mapping[str, Any]], alike: Collection[str] = ()
+) -> dict[str, Any]:
+    """The schema with the actions that these statements can tell apart, without those that are `alike`; all in Cedar's
+    JSON format.
+    """
+    read = _read_members(statements)
+    named = set(_named_actions_of(statements)) - set(alike)
     kept, seen = {}, set()
     for name, action in schema[""]["actions"].items():
         narrow = _narrow(action, read)
         likeness = msgspec.json.encode(narrow)
         if name in named or "appliesTo" not in action:
             kept[name] = narrow
-        elif likeness not in seen:
+        elif name not in alike and likeness not in seen:
             seen.add(likeness)
             kept[name] = narrow
     return {"": {**schema[""], "actions": kept}}
+
+
+def alike_in_lists(
+    schema: Mapping[str, Any], statements: Collection[Mapping[str, Any]], lists: Sequence[Sequence[str]]
+) -> set[str]:
+    """The actions that these statements name only in lists, and for which another action of the same lists stands.
+
+    Cedar compares every action with every name of a list, so a check of long lists takes the square of their length.
+    """
+    read, everywhere = _read_members(statements), Counter(_named_actions_of(statements))
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, names in enumerate(lists):
+        for name in names:
+            places[name].append(place)
+    alike, seen = set(), set()
+    for name, in_lists in places.items():
+        action = schema[""]["actions"].get(name, {})
+        if "appliesTo" in action and everywhere[name] == len(in_lists):
+            likeness = (msgspec.json.encode(_narrow(action, read)), tuple(in_lists))
+            if likeness in seen:
+                alike.add(name)
+            seen.add(likeness)
+    return alike
+
+
+def work_of(schema: Mapping[str, Any], statements: Collection[Mapping[str, Any]]) -> int:
+    """About how many comparisons a check of these statements by this schema makes."""
+    actions = len(schema[""]["actions"])
+    return sum(
+        actions * _size(each["action"]) + (1 if each["action"]["op"] == "==" else actions) * _size(each["conditions"])
+        for each in statements
+    )
+
+
+def _size(node: Any) -> int:
+    """The number of expressions."""
+    if isinstance(node, list):
+        return sum(map(_size, node))
+    return 1 + sum(map(_size, node.values())) if isinstance(node, Mapping) else 0
+
+
+def _read_members(statements: Collection[Mapping[str, Any]]) -> Members:
+    return _members({path for each in statements for path in _paths(each["conditions"])})
+
+
+def _named_actions_of(statements: Collection[Mapping[str, Any]]) -> Iterator[str]:
+    for each in statements:
+        yield from _named_actions([each["action"], each["conditions"]])
 
 
 def _narrow(action: Mapping[str, Any], read: Members) -> Mapping[str, Any]:

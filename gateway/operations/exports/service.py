@@ -34,6 +34,7 @@ from gateway.operations.spending import Spending, Taken
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult
+from gateway.upstream.withheld import withheld
 
 # Once the file is complete, its pages are no longer needed.
 _DELETE_PAGES = """
@@ -139,7 +140,8 @@ class Exports:
             taken=taken,
             redact=decision.redact,
         )
-        return await run.run()
+        with withheld(decision.redact):
+            return await run.run()
 
     async def _is_released(
         self, job: StoredJob, resolved: ResolvedConnector, params: Mapping[str, Any], decision: Decision

@@ -35,6 +35,7 @@ from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile, with_file
 from gateway.upstream.upload_session import OffsetMoved, SessionUpload, completed, open_session
+from gateway.upstream.withheld import withheld
 
 #: the audit name of a request whose upload does not exist
 _OPERATION = "upload"
@@ -100,7 +101,7 @@ class Uploads:
             engine_call = prepare(operation, with_file(operation, call.params, file))
             describe(entry, resolved, engine_call)
             caller.require(Scope.WRITE)
-            await self.permission.require_call(caller, resolved.record, engine_call, call.surface)
+            decision = await self.permission.require_call(caller, resolved.record, engine_call, call.surface)
             resolved.require_active()
             how = operation.action.upload_session
             if how is None:
@@ -110,7 +111,8 @@ class Uploads:
                 )
             await self.store.require_room(caller.organization_id, call.connector_id)
             await self.spending.take(caller, resolved.record, engine_call)
-            session = await open_session(resolved.connector.session, engine_call, file)
+            with withheld(decision.redact):
+                session = await open_session(resolved.connector.session, engine_call, file)
             upload = await self.store.create(
                 caller.organization_id,
                 call.connector_id,
@@ -129,7 +131,8 @@ class Uploads:
         resumed = await self._resume(caller, connector_id, upload_id)
         if resumed.upload.answer is not None:
             return resumed.state(await _stored_answer(resumed, resumed.upload.answer))
-        found = await resumed.session.state()
+        with withheld(resumed.session.call.redact):
+            found = await resumed.session.state()
         if isinstance(found, int):
             return resumed.state(found)
         with self.audit.record(_OPERATION, caller, connector_id=connector_id) as entry:
@@ -150,9 +153,10 @@ class Uploads:
                 return resumed.state(await _stored_answer(resumed, resumed.upload.answer))
             _ensure_fits(resumed, offset, part.size, is_last=is_last)
             send = partial(self._sent, resumed, offset, part)
-            if offset + part.size < resumed.upload.size:
-                return resumed.state(await send())
-            return resumed.state(await self._finish(entry, resumed, send))
+            with withheld(resumed.session.call.redact):
+                if offset + part.size < resumed.upload.size:
+                    return resumed.state(await send())
+                return resumed.state(await self._finish(entry, resumed, send))
 
     async def _sent(self, resumed: _Resumed, offset: int, part: SourceFile) -> int | OperationResult:
         found = await resumed.session.state()

@@ -7,7 +7,9 @@ import msgspec
 
 from gateway.kinds.long_running import ItemResults
 from gateway.kinds.members import value_at
+from gateway.upstream.field_selection import FieldSelection, selector
 from gateway.upstream.redaction import Secrets
+from gateway.upstream.withheld import LEFT_OUT
 
 #: the error of an item that the application refused without a message
 _NO_REASON = "the application gave no reason"
@@ -16,6 +18,7 @@ _UNKNOWN = "the response to the request was lost; look it up before you send it 
 #: the errors of items that were not sent, because the response to another request was lost, or for another reason
 _UNSENT_AFTER_LOSS = "not sent: the response to another request was lost"
 _UNSENT_AFTER_ERROR = "not sent: another request failed"
+_OWN_ERRORS = (_NO_REASON, _UNKNOWN, _UNSENT_AFTER_LOSS, _UNSENT_AFTER_ERROR)
 #: the line of one item: `{id, success}`, with `error` or `record`; `success` is null if it is unknown
 Line = dict[str, Any]
 
@@ -87,6 +90,19 @@ def entry_lines(how: ItemResults, answers: Iterable[Any], reason: str | None) ->
 def masked(lines: Sequence[Line], secrets: Secrets) -> list[Line]:
     """The lines, without the secrets that the application repeats in errors."""
     return [{**line, "error": secrets.masked(line["error"])} if "error" in line else line for line in lines]
+
+
+def redacted_lines(lines: Iterable[Line], redact: Sequence[str]) -> list[Line]:
+    """The lines as policies redact them: records without these members, errors without the application's text."""
+    select = selector(FieldSelection(redact=redact))
+    return [
+        {
+            **line,
+            **({"record": select(line["record"])} if "record" in line else {}),
+            **({"error": LEFT_OUT} if line.get("error", _UNKNOWN) not in _OWN_ERRORS else {}),
+        }
+        for line in lines
+    ]
 
 
 def unknown_lines(items: Sequence[Any]) -> list[Line]:

@@ -18,6 +18,7 @@ from gateway.errors import (
     JobCanceled,
     Unavailable,
     UpstreamError,
+    UpstreamFault,
     UpstreamInvalidResponse,
     UpstreamNotFound,
     UpstreamQueueFull,
@@ -27,7 +28,7 @@ from gateway.errors import (
 )
 from gateway.foundation import payloads
 from gateway.foundation.aio.background import cancel_and_wait
-from gateway.foundation.aio.turns import in_thread
+from gateway.foundation.aio.turns import in_thread, in_turn
 from gateway.kinds.long_running import RUN_ID, ItemResults
 from gateway.kinds.members import value_at
 from gateway.upstream.encoding import upstream_segment
@@ -39,6 +40,7 @@ from gateway.upstream.long_running.item_results import (
     entry_lines,
     item_lines,
     masked,
+    redacted_lines,
     refused_lines,
     unknown_lines,
     unsent_lines,
@@ -347,7 +349,8 @@ class LongRun:
                 if _is_in_response(described):
                     return described
         words = (await self._run.session.secrets()).masked(reason)
-        error = UpstreamError(f"{operation}: the operation failed in the application: {words}")
+        fault = UpstreamFault(message=words)
+        error = UpstreamError(f"{operation}: the operation failed in the application: {words}", upstream=fault)
         error.retryable = False
         return error
 
@@ -421,6 +424,8 @@ class LongRun:
         self, number: int, lines: Sequence[Line], tally: Tally | None = None, *, is_open: bool = False
     ) -> None:
         """Store the lines of a portion in parts; the last one with the portion's end, or that nothing follows it."""
+        if self._run.selection.redact:
+            lines = await in_turn(partial(redacted_lines, lines, self._run.selection.redact))
         end = self._portions.abandon if is_open else self._portions.finish
         parts = [lines[start : start + _PART] for start in range(0, len(lines), _PART)]
         for place, part in enumerate(parts, 1):

@@ -25,6 +25,7 @@ from gateway.jobs.model import JobFilter, JobSummary, approval_url, url_of
 from gateway.jobs.tasks import has_file
 from gateway.upstream.http_ranges.headers import is_not_modified
 from gateway.upstream.responses import NULL
+from gateway.upstream.withheld import without_text
 from gateway.web.api.downloads import stored_file
 from gateway.web.bodies import (
     MAX_WAIT,
@@ -310,6 +311,7 @@ async def _document(request: web.Request, job: JobSummary, result: JobResult) ->
 async def _partial(request: web.Request, job: JobSummary, result: JobResult) -> web.StreamResponse:
     """The problem document of a job that ended early, with the stored part of the result as `result`."""
     error = results.error_of(job)
+    error = without_text(error) if result.head.get("redacted") else error
     members = msgspec.json.encode(problem(error, request[REQUEST_ID]))[:-1]
 
     async def chunks() -> AsyncIterator[bytes]:

@@ -10,6 +10,7 @@ from gateway.contract.budgets import BudgetPeriod
 
 CLIENT, OTHER = UUID(int=1), UUID(int=2)
 REFUND = "stripe.refunds.create"
+LARGEST = Decimal(10) ** 30
 
 
 def use(**members) -> Use:
@@ -87,17 +88,21 @@ def test_a_budget_is_exceeded_by_what_a_call_adds(limits, taken, total, exceeded
         ({"amount": 5}, "amount", 5),
         ({"amount": "5.25"}, "amount", Decimal("5.25")),
         ({"refund": {"amount": 5}}, "refund.amount", 5),
-        ({"refund": 5}, "refund.amount", 0),
         ({}, "amount", 0),
+        ({"amount": None}, "amount", 0),
+        ({"refund": None}, "refund.amount", 0),
+        ({"refund": {}}, "refund.amount", 0),
         ({"amount": -5}, "amount", 0),
-        ({"amount": True}, "amount", 0),
-        ({"amount": [5]}, "amount", 0),
-        ({"amount": "NaN"}, "amount", 0),
-        ({"amount": "five"}, "amount", 0),
-        ({"amount": float("inf")}, "amount", 0),
-        ({"amount": "9" * 1000}, "amount", Decimal(10) ** 30),
-        ({"amount": "1e999"}, "amount", Decimal(10) ** 30),
+        ({"amount": "-0.01"}, "amount", 0),
+        ({"refund": 5}, "refund.amount", LARGEST),
+        *(({"amount": each}, "amount", LARGEST) for each in (True, [5], {"value": 5}, float("inf"), float("nan"))),
+        *(
+            ({"amount": each}, "amount", LARGEST)
+            for each in ("NaN", "sNaN", "-NaN", "Infinity", "five", "5,25", "$5", "")
+        ),
+        ({"amount": "9" * 1000}, "amount", LARGEST),
+        ({"amount": "1e999"}, "amount", LARGEST),
     ],
 )
-def test_a_param_counts_if_it_is_a_number(params, path, number):
+def test_a_param_counts_if_it_is_a_number_and_exceeds_every_budget_if_it_is_anything_else(params, path, number):
     assert number_at(params, path) == number

@@ -2,12 +2,13 @@
 
 import asyncio
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from decimal import Decimal
 from uuid import uuid4
 
 import pytest
 
-from gateway.access.budgets.model import SpendingLimit, Use
+from gateway.access.budgets.model import Cost, SpendingLimit, Use
 from gateway.access.budgets.point import BudgetPoint
 from gateway.access.budgets.store import BudgetStore
 from gateway.access.identity.store import IdentityStore
@@ -42,3 +43,20 @@ async def test_ten_front_ends_spend_a_budget_exactly(database: Database, databas
     total = (await BudgetStore(database).get(organization_id, "main")).spent.total
     assert sum(taken) == MOST
     assert (total.calls, total.writes) == (MOST, MOST)
+
+
+async def test_a_call_that_a_budget_did_not_take_is_not_given_back_to_it(database: Database):
+    """The call was taken before an administrator stored the budget."""
+    organization_id, store = await new_organization(IdentityStore(database)), BudgetStore(database)
+    use = Use(client_id=uuid4(), workspace_name="w", operation="a.b.c", params={"n": 5}, is_write=True)
+    sums = {"sum_operation": "a.b.c", "sum_param": "n", "sum_at_most": Decimal(9)}
+    await store.put(organization_id, SpendingLimit(name="main", per=BudgetPeriod.DAY, **sums), False, uuid4())
+    point = BudgetPoint(store, lambda: True)
+
+    await point.spend(organization_id, replace(use, calls=-1))
+    given_back = (await store.get(organization_id, "main")).spent.total
+    await point.spend(organization_id, use)
+    await point.spend(organization_id, replace(use, calls=-1))
+    after = (await store.get(organization_id, "main")).spent.total
+
+    assert given_back == after == Cost(calls=0, writes=0, records=0, sum=Decimal(0))
