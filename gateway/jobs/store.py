@@ -468,4 +468,6 @@ def _perhaps_accepted(new: NewJob, lost: Unavailable) -> GatewayError:
 
 
 def _owner(new: NewJob, key: IdempotencyKey) -> tuple[Any, ...]:
-    return (new.organization_id, new.client_id, new.connector_id, key.key)
+    """Whose key it is: each client that acts for a person in sessions has keys of its own."""
+    text = key.key if new.session is None else f"{new.session.client_id} {key.key}"
+    return (new.organization_id, new.client_id, new.connector_id, text)

@@ -64,7 +64,7 @@ async def team(front: FrontEnd) -> AsyncIterator[Team]:
 async def test_jobs_that_were_accepted_before_do_what_the_person_may_do_now(team: Team, lost: dict, read, write):
     jobs = [await team.submitted(each) for each in (LIST, UPDATE)]
     batch = await team.submitted({"operations": [LIST, UPDATE]}, "batch")
-    export = await team.submitted({**LIST, "output": {"file": "ndjson"}})
+    export = await team.submitted({**LIST, "params": {"per_page": 100}, "output": {"file": "ndjson"}})
     await team.rights(lost)
 
     await run_jobs(team.front)

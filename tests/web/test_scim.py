@@ -350,6 +350,17 @@ ENTRA_PATCHES = [
         {"op": "replace", "value": {"name.familyName": "H", "title": "x", f"{ENTERPRISE}:department": "Navy"}},
         {"name": {**ENTRA_USER["name"], "familyName": "H"}},
     ),
+    (
+        {"op": "Add", "value": {"displayName": "G.", 'emails[type eq "work"].value': "g@contoso.com", "title": "x"}},
+        {"displayName": "G.", "emails": [{"primary": True, "type": "work", "value": "g@contoso.com"}]},
+    ),
+    (
+        {
+            "op": "replace",
+            "value": {'addresses[type eq "work"].country': "DE", 'emails[type eq "home"].value': "g@h.de"},
+        },
+        {"emails": [*ENTRA_USER["emails"], {"type": "home", "value": "g@h.de"}]},
+    ),
 ]
 
 
@@ -1065,8 +1076,20 @@ async def test_users_and_groups_of_another_organization_are_in_no_list(okta: Pro
 
 @pytest.mark.parametrize("path", ["/scim/v2", "/scim/v2/Bulk", "/scim/v2/Me", "/scim/v2/.search", "/scim/v2/Users/a/b"])
 async def test_other_paths_of_scim_do_not_exist(okta: Provider, path: str):
-    assert (await okta.send("GET", path)).status in (401, 404)
+    answer = await okta.send("GET", path)
+
+    assert answer.status in (401, 404)
+    if path != "/scim/v2":
+        refusal(answer, answer.status)
     assert (await Api(okta.admin.session, {}).get(path)).status == 401
+
+
+async def test_a_method_that_a_path_of_scim_does_not_support_is_refused_in_the_format_of_scim(okta: Provider):
+    async with okta.api.session.post(f"{USERS}/.search", json={}, headers={**okta.api.headers, **MEDIA}) as response:
+        answer = Answer(response.status, response.headers, await response.read())
+
+    assert refusal(answer, 405) is None
+    assert "GET" in answer.headers["Allow"]
 
 
 async def test_two_requests_with_one_name_at_the_same_time_add_one_user(okta: Provider):

@@ -506,6 +506,30 @@ async def test_the_unfinished_jobs_of_a_session_end_with_it(bench: Bench):
     assert (stored.status, str(stored.session.id)) == ("canceled", session["id"])
 
 
+async def test_clients_that_act_for_one_person_have_idempotency_keys_of_their_own(bench: Bench):
+    await bench.group()
+    person_id, person = await person_of(bench.front, bench.admin, ["read", "write"], groups=["leads"])
+    await bench.let(["leads"])
+    other_id, secret = await bench.front.client(bench.organization_id, ["read", "write", "delegate"])
+    await bench.admin.call("PATCH", f"/api/v1/clients/{other_id}", json={"delegate_for": ["leads"]})
+    async with Api.of(bench.front.base_url, other_id, secret) as other:
+        first, again = [await bench.opened(person={"id": person_id}) for _ in range(2)]
+        theirs = await bench.opened(other, person={"id": person_id})
+    create = {"entity": "tickets", "action": "create", "params": {"ticket": {"subject": "s", "comment": {"body": "b"}}}}
+
+    async def created(api: Api, call: dict = create) -> Answer:
+        return await run(api, bench.shared, call, headers={"Idempotency-Key": "1"})
+
+    answers = [await created(each) for each in (bench.of(first), bench.of(again), bench.of(theirs), person)]
+    changed = {**create, "params": {"ticket": {"subject": "other", "comment": {"body": "b"}}}}
+
+    ids = [each.document()["result"]["ticket"]["id"] for each in answers]
+    assert ids[0] == ids[1]
+    assert len(set(ids)) == 3
+    assert [each.headers.get("Idempotency-Replayed") for each in answers] == [None, "true", None, None]
+    assert (await created(bench.of(again), changed)).document(422)["code"] == "idempotency_mismatch"
+
+
 async def test_a_worker_decides_again_by_the_limits_of_the_session(bench: Bench):
     api = bench.of(await bench.opened(tools={"allow": ["support-desk.tickets.*"]}))
     steps = {

@@ -99,7 +99,7 @@ class _Watch:
 
     def wake(self) -> None:
         self._is_changed = True
-        if self._checking is None:
+        if self._checking is None and self.refusal is None:
             self._checking = asyncio.create_task(self._check())
 
     async def _check(self) -> None:

@@ -172,7 +172,7 @@ def read_user(document: Mapping[str, Any]) -> UserState:
 
 def patched_user(user: StoredUser, document: Mapping[str, Any]) -> UserState:
     """The state of the user after the operations of a patch."""
-    operations = [_with_one_value(each) for each in _operations(document)]
+    operations = [_with_one_value(part) for each in _operations(document) for part in _with_paths(each)]
     if len(operations) > _MAX_USER_OPERATIONS or sum(map(_values_in, operations)) > _MAX_USER_VALUES:
         most = f"{_MAX_USER_OPERATIONS} operations with {_MAX_USER_VALUES} values"
         raise refused("tooMany", f"a patch of a user may have {most}; send several")
@@ -447,6 +447,18 @@ def _values_in(operation: Mapping[str, Any]) -> int:
     value = operation.get("value")
     lists = value.values() if isinstance(value, dict) else [value]
     return sum(len(each) for each in lists if isinstance(each, list))
+
+
+def _with_paths(operation: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The operation; of one without a path, the members with a filter, such as Entra's `emails[type eq "work"].value`,
+    are operations of their own.
+    """
+    value = operation.get("value")
+    if operation.get("path") or not isinstance(value, dict) or not any("[" in name for name in value):
+        return [operation]
+    others = {name: each for name, each in value.items() if "[" not in name}
+    filtered = [{**operation, "path": name, "value": each} for name, each in value.items() if "[" in name]
+    return [*([{**operation, "value": others}] if others else []), *filtered]
 
 
 def _with_one_value(operation: Mapping[str, Any]) -> Mapping[str, Any]:

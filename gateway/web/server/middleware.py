@@ -17,6 +17,7 @@ from multidict import istr
 from gateway.access.audit.entry import Entry, begin_request
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, id_of, id_text
+from gateway.contract.scim import SCIM
 from gateway.errors import (
     GatewayError,
     HeadersTooLarge,
@@ -290,11 +291,11 @@ def _error_response(request: web.Request, route: Route | None, error: GatewayErr
     response = problem_response(error, request[REQUEST_ID])
     if response.status == 500 and not isinstance(error, InternalError):
         bugs.error("a request failed: %s", error.detail, exc_info=error)
+    if request.path.startswith(f"{SCIM}/") if route is None else route.is_scim:
+        return scim_response(error, request[REQUEST_ID])
     if route is None:
         is_page = request.path.startswith(CONSOLE)
         return _error_page(request, _console_route(request), error, response) if is_page else response
-    if route.is_scim:
-        return scim_response(error, request[REQUEST_ID])
     if response.status == 401 and route.is_resource:
         # The challenge names the authorization server (RFC 9728 §5.1).
         response.headers["WWW-Authenticate"] = request.app[ACCESS].authorization.challenge(request.path)
