@@ -2,13 +2,15 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from uuid import UUID
 
 from gateway.connectors.model import binding_of, references_in, sealed_in
 from gateway.connectors.secret_values import SecretValues
-from gateway.errors import InternalError, Unavailable
+from gateway.errors import InternalError
 from gateway.foundation.db.pool import Database
+from gateway.foundation.db.rows import readable
 from gateway.foundation.vault.vault import Vault
 
 #: connectors of one statement
@@ -32,14 +34,12 @@ class CheckedReference:
 
 
 async def checked_references(database: Database, vault: Vault, values: SecretValues) -> AsyncIterator[CheckedReference]:
-    """The references of all connectors, each read once for its organization. Credentials that the keys do not open are
-    left out.
-    """
+    """The references of all connectors, each read once for its organization; without credentials that do not open."""
     known: dict[tuple[UUID, str], str | None] = {}
     last = _FIRST
     while rows := await _rows(database, last):
         for row in rows:
-            for name, url in _references(vault, row).items():
+            for name, url in _readable(vault, row).items():
                 key = row["organization_id"], url
                 if key not in known:
                     known[key] = await values.trouble(*key)
@@ -52,8 +52,10 @@ async def _rows(database: Database, last: UUID) -> list[Any]:
         return list(await connection.fetch(_CREDENTIALS, last))
 
 
+def _readable(vault: Vault, row: Any) -> dict[str, str]:
+    found = readable(row, partial(_references, vault), "credentials")
+    return {} if isinstance(found, InternalError) else found
+
+
 def _references(vault: Vault, row: Any) -> dict[str, str]:
-    try:
-        return references_in(vault.open(sealed_in(row), binding_of(row["organization_id"], row["id"], row)))
-    except (InternalError, Unavailable):
-        return {}
+    return references_in(vault.open(sealed_in(row), binding_of(row["organization_id"], row["id"], row)))

@@ -134,7 +134,7 @@ async def test_the_result_of_a_job_without_a_connector_names_none(api):
 
 
 async def test_a_look_with_an_older_tag_returns_at_once(api, support_desk, fault):
-    await fault(path_prefix="/api/v2/tickets/10.json", latency_ms=2000)
+    await fault(path_prefix="/api/v2/tickets/10.json", latency_ms=20_000)
     job = await support_desk.submit("tickets", "get", {"ticket_id": 10})
     started = time.monotonic()
 
@@ -142,7 +142,8 @@ async def test_a_look_with_an_older_tag_returns_at_once(api, support_desk, fault
         job = (await api.get(f"/api/v1/jobs/{job['id']}?wait=20", headers={"If-None-Match": '"1"'})).json()
 
     assert job["status"] == "running"
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 15
+    await api.post(f"/api/v1/jobs/{job['id']}/cancel")
 
 
 async def test_events_tell_everything_once_and_in_order(api, support_desk):
@@ -198,7 +199,7 @@ async def test_a_read_in_progress_is_stopped(api, support_desk, fault):
 
     assert canceled.status == 202
     assert job["status"] == "canceled"
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 15
     assert (result.status, result.json()["code"]) == (409, "job_canceled")
 
 

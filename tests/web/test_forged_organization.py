@@ -1,7 +1,9 @@
 """A file of an organization that a stranger wrote: what it may not bring is refused, and nothing of it is imported."""
 
+import os
 import re
 import tracemalloc
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from io import BytesIO
@@ -14,7 +16,7 @@ import msgspec
 import pytest
 
 from gateway.errors import GatewayError, ResultExpired
-from gateway.foundation.vault.sealed_file import Lock, SealedFileError, SealedWriter, sealed_lines
+from gateway.foundation.vault.sealed_file import MAGIC, Lock, SealedFileError, SealedWriter, sealed_lines
 from gateway.jobs.stored_files.model import StoredFile
 from gateway.run.moving.arrival import Trust
 from gateway.run.moving.document import Contents
@@ -253,6 +255,10 @@ CASES: Mapping[str, tuple[Change, str]] = {
         lambda file, other: file.change_line("connector_secrets", key=None),
         "connector_secrets .*: the file has its data key",
     ),
+    "a data key that is too short": (
+        lambda file, other: file.change_line("connector_secrets", key="AAAA"),
+        "connector_secrets .*: its data key is not valid",
+    ),
     "a data key that is none": (
         lambda file, other: file.change_line("connector_secrets", key="?"),
         "connector_secrets .*: its data key is not valid",
@@ -437,6 +443,25 @@ def test_a_line_without_end_is_refused_before_it_fills_the_memory():
     tracemalloc.stop()
 
     assert peak < 300 << 20
+
+
+def test_what_follows_the_end_of_the_lines_is_refused_and_not_gathered():
+    lock = Lock.by_passphrase("p")
+    content = zlib.compress(b"line\n")
+    chunks = [content + os.urandom((64 << 10) - len(content)), *(os.urandom(64 << 10) for _ in range(300))]
+    sealed = [
+        lock.key.encrypt(number.to_bytes(11) + bytes([number == 300]), chunk, None)
+        for number, chunk in enumerate(chunks)
+    ]
+    file = BytesIO(MAGIC + lock.header + b"".join(sealed))
+
+    tracemalloc.start()
+    with pytest.raises(SealedFileError, match="it goes on after its end"):
+        list(sealed_lines(file, [], "p"))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert peak < 4 << 20
 
 
 #: how a value of a type is written, so that any table gets a row

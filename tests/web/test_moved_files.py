@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from gateway.errors import GatewayError
+from gateway.errors import Conflict, GatewayError
 from gateway.foundation.vault.sealed_file import Lock, SealedWriter, recipient_key, recipients_of, sealed_lines
 from gateway.jobs.stored_files.blobs import Blobs, FolderBlobs, read_all
 from gateway.jobs.stored_files.store import StoredFiles
@@ -173,6 +173,27 @@ def _jobs_of(lines: list[bytes]) -> list[str]:
     """The jobs whose files are in the lines."""
     documents = [msgspec.json.decode(line) for line in lines if part_of(line) is None]
     return [each["file"]["job_id"] for each in documents if "file" in each]
+
+
+async def test_of_two_imports_at_a_time_one_is_done_and_keeps_its_files(moving: Moving, sample: Sample):  # noqa: F811
+    lines = await lines_of(departure_of(moving.busy.front), moving.busy.id)
+    services = moving.target.services
+
+    async with services.database.system() as connection, connection.transaction():
+        await services.jobs.files.hold_arrival(connection, moving.busy.id)
+        imports = [asyncio.create_task(arrival_of(moving.target).read(lines)) for _ in range(2)]
+
+        async def both_wait() -> bool:
+            waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+            return bool(await connection.fetchval(waiting) == 2)
+
+        await eventually(both_wait)
+    ended = await asyncio.gather(*imports, return_exceptions=True)
+
+    [refused] = [each for each in ended if isinstance(each, BaseException)]
+    assert isinstance(refused, Conflict)
+    async with moving.there() as api:
+        assert (await api.get(f"/api/v1/jobs/{sample.job}/result")).body == sample.content
 
 
 async def test_an_import_without_files_stores_none(moving: Moving, sample: Sample):  # noqa: F811

@@ -388,6 +388,29 @@ async def test_an_export_gives_up_while_a_job_runs(moving: Moving, skipped_pause
         assert await connection.fetchval("SELECT moving_since FROM organizations WHERE id = $1", moving.busy.id) is None
 
 
+@pytest.mark.parametrize("status", [None, "succeeded"])
+async def test_an_export_that_fails_serves_no_writes_that_an_earlier_one_refuses(
+    moving: Moving, skipped_pauses: None, status: str | None
+):
+    """The file of the earlier one may have been imported, by an operator's command or by a job."""
+    database = moving.busy.front.services.database
+    exporting, other = [
+        UUID((await moving.busy.desk.submit("tickets", "list", {"per_page": 2}))["id"]) for _ in range(2)
+    ]
+    change = "UPDATE jobs SET status = $2, lease_until = now() + interval '1 hour' WHERE id = $1"
+    async with database.system() as connection:
+        await connection.execute(change, exporting, status or "canceled")
+    await Freeze(database, moving.busy.id, None if status is None else exporting).begin()
+    async with database.system() as connection:
+        await connection.execute(change, other, "running")
+
+    with pytest.raises(Conflict, match="Writes stay refused"):
+        await Freeze(database, moving.busy.id).begin(8)
+
+    async with database.system() as connection:
+        assert await connection.fetchval("SELECT moving_since FROM organizations WHERE id = $1", moving.busy.id)
+
+
 async def test_tokens_are_not_renewed_while_the_organization_is_moved(moving: Moving, skipped_pauses: None):
     """The application may accept a refresh token only once."""
     database = moving.busy.front.services.database

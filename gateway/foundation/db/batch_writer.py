@@ -90,15 +90,8 @@ class Batch:
         self.segments += later.segments
 
     def document(self) -> bytes:
-        """The JSON array of the rows, of which there is at least one.
-
-        NUL is replaced: PostgreSQL cannot store it, and would refuse the whole batch.
-        """
-        text = bytes(self._text[:-1]) + b"]"
-        if b"\\u0000" not in text:
-            return text
-        rows: list[dict[str, Any]] = msgspec.json.decode(text)
-        return _ENCODER.encode([{name: _without_nul(value) for name, value in row.items()} for row in rows])
+        """The JSON array of the rows, of which there is at least one."""
+        return _storable(bytes(self._text[:-1]) + b"]")
 
 
 def rows_of(rows: Iterable[msgspec.Struct]) -> str:
@@ -107,6 +100,14 @@ def rows_of(rows: Iterable[msgspec.Struct]) -> str:
     for row in rows:
         batch.add(row)
     return batch.document().decode() if batch.size else "[]"
+
+
+def _storable(text: bytes) -> bytes:
+    """The JSON array of rows with NUL replaced: PostgreSQL cannot store it, and would refuse the whole batch."""
+    if b"\\u0000" not in text:
+        return text
+    rows: list[dict[str, Any]] = msgspec.json.decode(text)
+    return _ENCODER.encode([{name: _without_nul(value) for name, value in row.items()} for row in rows])
 
 
 def _without_nul(value: Any) -> Any:
@@ -248,9 +249,13 @@ class BatchWriter:
                 log.info("stored the rows of an earlier process", extra={"rows": self._name})
             except FileNotFoundError:
                 continue  # another process was faster
-            except msgspec.DecodeError:
+            except ValueError:
                 log.exception("the file %s has no rows; it is set aside", path, extra={"rows": self._name})
-                path.rename(path.with_suffix(".unreadable"))
+                with contextlib.suppress(OSError):
+                    path.rename(path.with_suffix(".unreadable"))
+            except OSError:
+                # The rows of this process do not wait for it. Its rows are stored once, even if it stays.
+                log.exception("the file %s cannot be read or deleted", path, extra={"rows": self._name})
             except BaseException:
                 self._spooled.append(path)
                 raise
@@ -263,7 +268,7 @@ class BatchWriter:
             if left is None:
                 return
             if left.rows:
-                await self._insert(_ENCODER.encode(left.rows))
+                await self._insert(_storable(_ENCODER.encode(left.rows)))
                 log.info("stored the rows of a killed process", extra={"rows": self._name, "count": len(left.rows)})
             left.delete()
 

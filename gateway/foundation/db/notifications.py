@@ -58,7 +58,7 @@ class NotificationListener:
         self._url = url
         #: the name of the session, of which PostgreSQL stores 63 bytes
         self._application_name = application_name[-63:]
-        #: until when the last check of the connection counts, by the steady clock
+        #: until when the last check of the connection, or the last `on_gap` without one, counts, by the steady clock
         self._checked_until = float("-inf")
         self._listeners: defaultdict[str, list[Callable[[str], None]]] = defaultdict(list)
         self._on_gap: list[OnGap] = []
@@ -79,11 +79,11 @@ class NotificationListener:
             listener(subject)
 
     def is_current(self) -> bool:
-        """Whether every notification sent until a few seconds ago has been received.
+        """Whether every notification sent until a few seconds ago has been received, or `on_gap` called instead.
 
         False before the process listens, after its connection is lost, and after the process was frozen.
         """
-        return self._url is None or steady() < self._checked_until
+        return steady() < self._checked_until
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator["NotificationListener"]:
@@ -98,6 +98,7 @@ class NotificationListener:
 
     async def _poll(self) -> None:
         self._report_gap()
+        self._checked_until = steady() + _POLL_INTERVAL + _CHECK_TIMEOUT
 
     async def _listen(self, servers: DatabaseServers) -> None:
         """Listen until the connection is lost; raises Unavailable."""

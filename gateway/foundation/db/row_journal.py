@@ -4,6 +4,7 @@ A row is written before what it is about begins, and again when that has ended. 
 operating system: it survives the end of the process, not that of the machine.
 """
 
+import errno
 import fcntl
 import logging
 import os
@@ -103,7 +104,8 @@ class RowJournal:
         try:
             if self._segment is None:
                 self._segment = Segment.new(self._folder)
-            self._segment.file.write(lines)
+            if self._segment.file.write(lines) < len(lines):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # a full disk takes the beginning of a line
         except OSError:
             self._is_writable = False
             log.exception("rows cannot be written to %s: they are lost if this process is killed", self._folder)
@@ -150,16 +152,31 @@ def left_rows(folder: Path) -> Iterator[LeftRows | None]:
                 if not _is_locked(file):
                     continue  # its process lives
                 read.append(path)
-                for line in file.read().split(b"\n")[:-1]:  # an incomplete line has no end
-                    kind, id_, row = line[:1], line[1 : 1 + _ID], line[1 + _ID :]
-                    if kind == _BEGUN:
-                        begun[id_] = row
-                    elif kind == _ENDED:
-                        ended[id_] = row
-                    else:
-                        dropped.add(id_)
+                _read(file, begun, ended, dropped)
         rows = {**{id_: row for id_, row in begun.items() if id_ not in dropped}, **ended}
-        yield LeftRows([msgspec.Raw(row) for row in rows.values()], read)
+        yield LeftRows([msgspec.Raw(row) for row in rows.values() if _is_row(row)], read)
+
+
+def _read(file: BinaryIO, begun: dict[bytes, bytes], ended: dict[bytes, bytes], dropped: set[bytes]) -> None:
+    """Add the lines of a file, by their ids."""
+    for line in file.read().split(b"\n")[:-1]:  # an incomplete line has no end
+        kind, id_, row = line[:1], line[1 : 1 + _ID], line[1 + _ID :]
+        if kind == _BEGUN:
+            begun[id_] = row
+        elif kind == _ENDED:
+            ended[id_] = row
+        else:
+            dropped.add(id_)
+
+
+def _is_row(row: bytes) -> bool:
+    """Whether it is JSON. A row that is not, after a lost machine or in a damaged file, would cost all others."""
+    try:
+        msgspec.json.decode(row)
+    except (ValueError, RecursionError):
+        log.error("a row of a killed process is lost: its file is damaged")
+        return False
+    return True
 
 
 def _is_locked(file: BinaryIO) -> bool:

@@ -177,6 +177,8 @@ def _decompressed(chunks: Iterator[bytes]) -> Iterator[bytes]:
             while chunk:
                 yield decompressing.decompress(chunk, _STEP)
                 chunk = decompressing.unconsumed_tail
+            if decompressing.unused_data:
+                raise SealedFileError("the file is damaged: it goes on after its end")
         yield decompressing.flush()
     except zlib.error as error:
         raise SealedFileError("the file is damaged") from error

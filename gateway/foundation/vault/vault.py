@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
+import msgspec
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from pydantic import SecretStr
@@ -172,6 +173,9 @@ def _bytes_of(text: str) -> bytes:
     return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
 
 
+_VALUES = msgspec.json.Decoder(dict[str, str])
+
+
 class Vault:
     """Seals with the newest key and opens with any."""
 
@@ -207,10 +211,15 @@ class Vault:
         return replace(wrapped, sealed=encrypt(AESGCM(data_key), text, binding.associated_data("value")))
 
     def open(self, sealed: Sealed, binding: Binding) -> dict[str, str]:
-        """The values; raises InternalError, for the log only, if the row was altered or swapped."""
+        """The values; raises InternalError, for the log only, if the row was altered or swapped.
+
+        So it does for what are no values: who wrote the file of an imported organization has sealed its rows.
+        """
         text = decrypt(AESGCM(self.data_key(sealed, binding)), sealed.sealed, binding.associated_data("value"))
-        values: dict[str, str] = json.loads(text)
-        return values
+        try:
+            return _VALUES.decode(text)
+        except ValueError as error:
+            raise InternalError("credentials do not open: they are not names and texts") from error
 
     def rewrapped(self, sealed: Sealed, binding: Binding) -> Sealed:
         """The same value, with its data key wrapped by the newest key; the value is not decrypted."""
@@ -224,10 +233,15 @@ class Vault:
 
     def data_key(self, wrapped: Sealed, binding: Binding) -> bytes:
         """The unwrapped data key; raises InternalError if it was altered or swapped."""
-        return decrypt(self._key(wrapped.key_id), wrapped.wrapped_key, binding.associated_data("key"))
+        data_key = decrypt(self._key(wrapped.key_id), wrapped.wrapped_key, binding.associated_data("key"))
+        if len(data_key) != _KEY:
+            raise InternalError("credentials do not open: their data key is none")
+        return data_key
 
     def wrap(self, data_key: bytes, binding: Binding) -> bytes:
-        """The data key, wrapped by the newest key."""
+        """The data key, wrapped by the newest key; raises ValueError for one that is none."""
+        if len(data_key) != _KEY:
+            raise ValueError(f"a data key has {_KEY} bytes")
         return encrypt(self._key(self.newest), data_key, binding.associated_data("key"))
 
     def _key(self, key_id: str) -> AESGCM:

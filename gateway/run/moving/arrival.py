@@ -132,13 +132,14 @@ class Arrival:
         """
         decoded = _decoded(lines)
         first = _manifest_of(await anext(decoded, Line()))
-        async with self.database.system() as connection:
-            await _require_room(connection, first, name or first.name)
-            # Until the rows come, the transaction has no lock of a table for which a migration would wait.
-            async with connection.transaction():
-                await connection.execute(_BE_PATIENT)
-                async with arriving_files(self.files, connection, first.organization_id, limits) as files:
-                    contents = await self._rows(connection, first, files, files.other_lines(decoded), name, trust)
+        async with self.database.system() as connection, connection.transaction():
+            await connection.execute(_BE_PATIENT)
+            async with arriving_files(self.files, connection, first.organization_id, limits) as files:
+                # Now, because another import may have ended meanwhile, whose jobs need the files of these names. Until
+                # the rows come, the transaction has no lock of a table for which a migration would wait.
+                async with self.database.system() as other:
+                    await _require_room(other, first, name or first.name)
+                contents = await self._rows(connection, first, files, files.other_lines(decoded), name, trust)
         return first.organization_id, contents if limits.is_wanted else Contents(rows=contents.rows)
 
     async def _rows(

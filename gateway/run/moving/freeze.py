@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from gateway.errors import Conflict
-from gateway.foundation.db.pool import Database
+from gateway.foundation.db.pool import Connection, Database
 
 #: seconds for which a front end may still accept writes: it trusts a verified token, and writes its log in batches
 _TRUSTED = 6.0
@@ -13,6 +13,12 @@ _TRUSTED = 6.0
 PATIENCE = 40.0
 _INTERVAL = 0.25
 
+# Whether the writes are refused for an earlier export, whose file may have been imported.
+_IS_FROZEN = """
+    SELECT moving_since IS NOT NULL AND (moving_job = $2) IS NOT TRUE AND NOT EXISTS (
+        SELECT FROM jobs WHERE jobs.id = moving_job AND status IN ('failed', 'canceled', 'unknown'))
+    FROM organizations WHERE id = $1 FOR UPDATE
+"""
 _FREEZE = """
     UPDATE organizations SET moving_since = COALESCE(moving_since, now()), moving_job = $2 WHERE id = $1 RETURNING id
 """
@@ -46,16 +52,16 @@ class Freeze:
     organization_id: UUID
     #: the job that exports it
     job_id: UUID | None = None
-    _has_begun: bool = field(default=False, init=False)
+    #: whether this export refuses the writes, and no earlier one does
+    _is_own: bool = field(default=False, init=False)
 
     async def begin(self, patience: float = PATIENCE) -> None:
         """Refuse writes, and wait until nothing is written. Queued jobs stay in the queue.
 
-        Raises Conflict, after writes are allowed again, if jobs still run after `patience` seconds.
+        Raises Conflict, as `abandon` leaves it, if jobs still run after `patience` seconds.
         """
-        self._has_begun = True
-        await _changed(self.database, _FREEZE, self.organization_id, self.job_id)
         try:
+            await self._refuse_writes()
             loop = asyncio.get_running_loop()
             earliest, latest = loop.time() + _TRUSTED, loop.time() + max(patience, _TRUSTED)
             while loop.time() < earliest or await self._is_busy():
@@ -64,16 +70,23 @@ class Freeze:
                     return
                 await asyncio.sleep(_INTERVAL)
         except BaseException:
-            await self.end()
+            await self.abandon()
             raise
+
+    async def _refuse_writes(self) -> None:
+        async with self.database.system() as connection, connection.transaction():
+            frozen = await connection.fetchval(_IS_FROZEN, self.organization_id, self.job_id)
+            self._is_own = not frozen
+            if self._is_own:
+                await _change(connection, _FREEZE, self.organization_id, self.job_id)
 
     async def end(self) -> None:
         """Allow writes again."""
         await _changed(self.database, _THAW, self.organization_id)
 
     async def abandon(self) -> None:
-        """Allow writes again if they were refused by `begin`, and not by an earlier export."""
-        if self._has_begun:
+        """Allow writes again if they were refused by `begin`, and not for an earlier export."""
+        if self._is_own:
             await self.end()
 
     async def _is_busy(self) -> bool:
@@ -88,9 +101,9 @@ class Freeze:
             rows = await connection.fetch(_RUNNING, self.organization_id, self.job_id)
             running = [str(row["id"]) for row in rows]
         if running:
+            now = "Writes are allowed again" if self._is_own else "Writes stay refused because of an earlier export"
             raise Conflict(
-                f"jobs still run: {', '.join(running)}. Writes are allowed again; wait for these jobs or cancel them, "
-                "and export again"
+                f"jobs still run: {', '.join(running)}. {now}; wait for these jobs or cancel them, and export again"
             )
 
 
@@ -102,5 +115,9 @@ async def thaw_stranded(database: Database) -> None:
 async def _changed(database: Database, statement: str, *arguments: object) -> None:
     """Run the statement, and tell every process whose organizations it returns."""
     async with database.system() as connection, connection.transaction():
-        organizations = [row["id"] for row in await connection.fetch(statement, *arguments)]
-        await connection.execute(_NOTIFY, organizations)
+        await _change(connection, statement, *arguments)
+
+
+async def _change(connection: Connection, statement: str, *arguments: object) -> None:
+    organizations = [row["id"] for row in await connection.fetch(statement, *arguments)]
+    await connection.execute(_NOTIFY, organizations)

@@ -15,6 +15,7 @@ from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.aio.turns import compute_for
 from gateway.foundation.db.batch_writer import BatchWriter, Spool, rows_of
 from gateway.foundation.db.pool import Database
+from gateway.foundation.db.row_journal import RowJournal
 from gateway.foundation.telemetry.metrics import BACKGROUND_FAILURES
 from tests.harness.databases import refusing
 from tests.harness.waiting import eventually
@@ -195,6 +196,34 @@ async def test_a_file_that_has_no_entries_is_set_aside_and_holds_up_no_other(dat
 
     assert len(await Audit(database).find(organization_id)) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["0.unreadable"]
+
+
+async def test_a_file_that_cannot_be_read_holds_up_no_other(database: Database, tmp_path: Path):
+    organization_id = uuid4()
+    (tmp_path / "0.json").mkdir()
+    (tmp_path / "1.json").write_bytes(b'["\xff"]')
+    Spool(tmp_path, dict).save(rows(organization_id, "tickets.get"))
+
+    async with Audit(database, tmp_path).writing() as audit:
+        audit.note(ended("tickets.list", organization_id))
+
+    assert len(await Audit(database).find(organization_id)) == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.json", "1.unreadable"]
+
+
+async def test_a_killed_process_leaves_entries_of_which_a_damaged_one_costs_no_other(
+    database: Database, tmp_path: Path
+):
+    organization_id, killed = uuid4(), RowJournal(tmp_path)
+    for row in (b'{"organ', rows(organization_id, "tickets.get")[1:-1], rows(organization_id, "a\x00b")[1:-1]):
+        killed.end(uuid4(), row)
+    killed.close()
+
+    async with Audit(database, tmp_path).writing():
+        await eventually(lambda: [path.name for path in tmp_path.iterdir()] == ["lock"])
+
+    found = await Audit(database).find(organization_id)
+    assert {entry.what for entry in found} == {"tickets.get", "a\N{REPLACEMENT CHARACTER}b"}
 
 
 async def test_what_postgresql_does_not_take_at_the_end_is_saved_for_its_owner_only_and_said(

@@ -7,7 +7,7 @@ import pytest
 
 from gateway.foundation.db.notifications import NOTIFY, NotificationListener
 from tests.harness.postgres_relay import PostgresRelay, postgres_relay
-from tests.harness.waiting import eventually
+from tests.harness.waiting import eventually, eventually_without_loop
 
 #: seconds in which a lost or silent connection is noticed
 NOTICED = 5.0
@@ -44,8 +44,14 @@ async def test_a_process_is_not_current_before_it_listens(relay):
     assert not NotificationListener(relay.url).is_current()
 
 
-async def test_a_process_without_a_direct_connection_is_always_current():
-    assert NotificationListener(None).is_current()
+async def test_a_process_without_a_direct_connection_is_current_until_it_is_frozen():
+    listener = NotificationListener(None)
+
+    assert not listener.is_current()
+    async with listener.listening():
+        await eventually(listener.is_current)
+        eventually_without_loop(lambda: not listener.is_current(), within=NOTICED)
+        await eventually(listener.is_current)
 
 
 async def test_a_notification_reaches_its_listener(listening, database):

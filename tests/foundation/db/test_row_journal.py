@@ -1,6 +1,9 @@
 """Rows in files that outlive their process."""
 
 import os
+import resource
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from uuid import UUID
 
@@ -25,6 +28,17 @@ def killed(journal: RowJournal, folder: Path, *, after: int = 0) -> None:
     journal.close()
     [path] = folder.glob("*.journal")
     os.truncate(path, path.stat().st_size - after)
+
+
+@contextmanager
+def no_file_larger_than(size: int) -> Iterator[None]:
+    """What a full disk does: it takes the beginning of what is written, and then nothing."""
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, limit[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
 
 
 def test_what_had_begun_and_what_had_ended_is_left_and_what_another_row_tells_is_not(tmp_path: Path):
@@ -100,3 +114,27 @@ def test_calls_go_on_when_no_file_can_be_written(tmp_path: Path, caplog: pytest.
     assert [record.message for record in caplog.records] == [
         f"rows cannot be written to {tmp_path / 'file'}: they are lost if this process is killed"
     ]
+
+
+def test_a_full_disk_costs_the_rows_that_it_does_not_take_and_no_other(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    journal = RowJournal(tmp_path)
+    journal.begin(ONE, b'"one"')
+    with no_file_larger_than(60):
+        journal.begin(TWO, b'"two"')
+    journal.begin(THREE, b'"three"')
+    killed(journal, tmp_path)
+
+    assert left(tmp_path) == [b'"one"']
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.parametrize("damage", [b'{"a": 1', b"\0\0", b'"\xff"', b""])
+def test_a_damaged_row_costs_no_other(tmp_path: Path, damage: bytes):
+    journal = RowJournal(tmp_path)
+    journal.begin(ONE, b'"one"')
+    journal.end(TWO, damage)
+    killed(journal, tmp_path)
+
+    assert left(tmp_path) == [b'"one"']
