@@ -18,7 +18,7 @@ from yarl import URL
 from gateway.errors import UpstreamInvalidResponse
 from gateway.foundation import payloads
 from gateway.foundation.mcp import SESSION, VERSION, VERSIONS
-from gateway.upstream.mcp_messages import initialize_params, initialized_body, is_to_request, message
+from gateway.upstream.mcp_messages import initialize_params, initialized_body, message
 from gateway.upstream.rate_limits import digest_of
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import Exchange, UpstreamResponse
@@ -76,8 +76,7 @@ async def in_session(
 
 def _is_unknown(exchange: Exchange) -> bool:
     """Whether the server says that it does not know the session of a request."""
-    response = exchange.response
-    return exchange.error is not None and response.status in (400, 404) and not is_to_request(response.body)
+    return exchange.error is not None and exchange.response.status in (400, 404) and not exchange.is_to_request
 
 
 @dataclass(frozen=True)

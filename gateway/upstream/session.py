@@ -182,6 +182,8 @@ class UpstreamSession:
             credentials: Mapping[str, str], remaining: float, number: int
         ) -> tuple[Exchange, GatewayError | None]:
             sent, headers = _authenticated(request, credentials)
+            if sent.mcp_method is not None:
+                sent = mcp_messages.numbered(sent)
             response = await self.transport.fetch(
                 sent,
                 self.scope,
@@ -193,11 +195,15 @@ class UpstreamSession:
             )
             if response.status in accepted:
                 return Exchange(response), None
-            foreign = None if request.mcp_method is None else await _read(_foreign, response)
+            number, foreign, is_to_request = sent.message_id, None, False
+            if number is not None:
+                foreign = await _read(partial(_foreign, number), response)
             if request.reads_outcome:
                 response = msgspec.structs.replace(response, body=mcp_messages.outcome_in(response.body), _members=None)
             error = await _read(self._failure, response) or foreign
-            return Exchange(response, error), error
+            if number is not None and error is not None:
+                is_to_request = mcp_messages.is_to_request(response.body, number)
+            return Exchange(response, error, is_to_request), error
 
         deadline = monotonic() + timeout
         return await self._repeat(attempt, request.effect, deadline, run_context, may_repeat=may_repeat)
@@ -333,9 +339,9 @@ class UpstreamSession:
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
 
 
-def _foreign(response: UpstreamResponse) -> GatewayError | None:
-    """The error of an MCP server's message that is not the response to the request."""
-    if mcp_messages.is_response(response.body):
+def _foreign(message_id: int, response: UpstreamResponse) -> GatewayError | None:
+    """The error of an MCP server's message that is not the response to the request with the id."""
+    if mcp_messages.is_response(response.body, message_id):
         return None
     error = UpstreamInvalidResponse("the server's answer is not the JSON-RPC response to the request")
     error.upstream = responses.fault_of(response)

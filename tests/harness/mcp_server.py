@@ -97,6 +97,12 @@ class McpServer:
     #: the id of each session that begins; by default a random one
     session_id: str | None = None
     sessions: set[str] = field(default_factory=set)
+    #: the ids of the requests that came in each session; one that comes again is refused, as JSON-RPC has it
+    ids: dict[str | None, set[Any]] = field(default_factory=dict)
+    #: methods that the server calls, before its response, and the answers to them; it waits for each
+    asks: Sequence[str] = ()
+    replies: list[Any] = field(default_factory=list)
+    _replied: asyncio.Event = field(default_factory=asyncio.Event)
     #: the methods of the requests, with the names of called tools
     asked: list[str] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
@@ -105,6 +111,15 @@ class McpServer:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         message = await request.json()
+        if "method" not in message:
+            self.replies.append(message)
+            self._replied.set()
+            return web.Response(status=202)
+        if "id" in message:
+            ids = self.ids.setdefault(request.headers.get("Mcp-Session-Id"), set())
+            if message["id"] in ids:
+                return web.json_response(_error(message["id"], -32600, "the id was used before"), status=400)
+            ids.add(message["id"])
         method, params = message["method"], message.get("params", {})
         self.asked.append(f"{method} {params['name']}" if method == "tools/call" else method)
         self.headers.append(request.headers)
@@ -222,6 +237,10 @@ class McpServer:
                 await stream.write(_event({**notice, "params": {"text": "x" * 65_536}}))
         except ConnectionError:
             return stream
+        for method in self.asks:
+            self._replied.clear()
+            await stream.write(_event({"jsonrpc": "2.0", "id": method, "method": method, "params": {}}))
+            await self._replied.wait()
         if self.is_cut:
             return stream
         if not self.is_silent:

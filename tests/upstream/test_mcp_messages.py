@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
-from gateway.foundation.event_stream import EventStream
-from gateway.upstream.mcp_messages import headers, require_complete, response_in
+from gateway.upstream.mcp_messages import Answers, headers, require_complete
 
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{}}'
 NOTICE = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
@@ -38,9 +37,9 @@ STREAMS = {
 
 
 def read(stream: bytes, size: int) -> bytes | None:
-    events = EventStream()
+    answers = Answers(1, has_requests=False)
     chunks = (stream[begin : begin + size] for begin in range(0, len(stream), size))
-    return next((found for chunk in chunks if (found := response_in(events, chunk)) is not None), None)
+    return next((found for chunk in chunks if (found := answers.response_in(chunk)) is not None), None)
 
 
 @pytest.mark.parametrize(("stream", "response"), STREAMS.values(), ids=STREAMS)

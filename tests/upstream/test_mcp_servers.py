@@ -1,9 +1,12 @@
 """Tools of MCP servers as operations: servers of every revision, with and without sessions, and hostile ones."""
 
+import asyncio
 import json
 
 import pytest
 from opentelemetry.semconv._incubating.metrics.mcp_metrics import MCP_CLIENT_OPERATION_DURATION
+
+from yarl import URL
 
 from gateway.errors import (
     GatewayError,
@@ -13,11 +16,13 @@ from gateway.errors import (
     UpstreamInvalidResponse,
     UpstreamNotFound,
     UpstreamRejected,
+    UpstreamTimeout,
     UpstreamTooLarge,
 )
 from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
 from gateway.foundation.telemetry.metrics import REGISTRY
 from gateway.kinds.importing.mapping import Options, import_document
+from gateway.upstream.mcp_messages import message
 from tests.harness.mcp_server import SEARCH, tools
 from tests.upstream.mcp_reached import KIND, TITLE, reaching
 
@@ -71,6 +76,44 @@ async def test_a_session_is_not_used_with_other_credentials():
     tokens = sorted(token for token, session_id in opened if session_id is not None)
     assert tokens == ["Bearer new-token", "Bearer old-token"]
     assert len({session_id for _, session_id in opened if session_id is not None}) == 2
+
+
+@pytest.mark.parametrize("protocol", HANDSHAKE_VERSIONS)
+async def test_what_a_server_asks_before_it_answers_is_refused_and_a_ping_is_answered(protocol):
+    asks = ("ping", "elicitation/create", "sampling/createMessage", "roots/list")
+    async with reaching(protocol=protocol, has_sessions=True, streams=True) as reached:
+        connector = await reached.connector("secret")
+        reached.server.asks = asks
+        reached.server.headers.clear()
+
+        await connector.execute(KIND, "create_issue", TITLE)
+
+    assert [each["id"] for each in reached.server.replies] == list(asks)
+    assert [each.get("result") for each in reached.server.replies] == [{}, None, None, None]
+    assert [each["error"]["code"] for each in reached.server.replies[1:]] == [-32601] * 3
+
+
+async def test_a_server_that_asks_without_end_is_answered_a_bounded_number_of_times():
+    async with reaching(protocol="2025-11-25", streams=True) as reached:
+        session = (await reached.connector()).session
+        reached.server.asks = ["ping"] * 30
+        with pytest.raises(UpstreamTimeout):
+            await session.ask(message(URL(f"{session.address}/mcp"), "tools/list", {}, "2025-11-25"), timeout=3)
+
+    assert len(reached.server.replies) == 20
+
+
+async def test_no_id_is_used_twice_in_a_session():
+    async with reaching(protocol="2025-11-25", has_sessions=True, streams=True) as reached:
+        connector = await reached.connector()
+        await connector.execute(KIND, "create_issue", TITLE)
+
+        titles = [f"Broken {number}" for number in range(5)]
+        calls = (connector.execute(KIND, "create_issue", {"title": each}) for each in titles)
+        results = [json.loads(each.decoded()["content"][0]["text"]) for each in await asyncio.gather(*calls)]
+
+    assert [each["title"] for each in results] == titles
+    assert reached.server.asked.count("initialize") == 1
 
 
 async def test_a_session_that_is_never_known_ends():
