@@ -5,7 +5,6 @@ import json
 
 import pytest
 from opentelemetry.semconv._incubating.metrics.mcp_metrics import MCP_CLIENT_OPERATION_DURATION
-
 from yarl import URL
 
 from gateway.errors import (
