@@ -21,13 +21,13 @@ from gateway.foundation.mcp import (
     ACCEPT,
     CAPABILITIES_KEY,
     CLIENT_KEY,
-    HANDSHAKE_VERSIONS,
     METHOD,
     NAME,
     TASKS,
     VERSION,
     VERSION_KEY,
     encoded,
+    has_handshake,
 )
 from gateway.kinds.long_running import TaskMethod
 from gateway.upstream.requests import UpstreamRequest
@@ -58,7 +58,7 @@ def request_body(method: str, params: Mapping[str, Any], protocol: str, *, takes
     `takes_task`: whether the server may answer the call of a tool with a task, which it is asked for before 2026-07-28.
     """
     sent = dict(params)
-    if protocol not in HANDSHAKE_VERSIONS:
+    if not has_handshake(protocol):
         extensions: dict[str, Any] = {"extensions": {TASKS: {}}} if takes_task else {}
         sent["_meta"] = {VERSION_KEY: protocol, CLIENT_KEY: _CLIENT, CAPABILITIES_KEY: extensions}
     elif takes_task and method == TOOLS_CALL:
@@ -69,7 +69,7 @@ def request_body(method: str, params: Mapping[str, Any], protocol: str, *, takes
 def headers(method: str, params: Mapping[str, Any], protocol: str) -> dict[str, str]:
     """The headers of a request; since 2026-07-28 they repeat the method and the name in its body."""
     found = {"Accept": ACCEPT, "Content-Type": "application/json", VERSION: protocol}
-    if protocol in HANDSHAKE_VERSIONS:
+    if has_handshake(protocol):
         return found
     found[METHOD] = method
     for name in _NAMED & params.keys():
@@ -94,7 +94,7 @@ def message(
 
 def task_message(url: URL, method: TaskMethod, task_id: str, protocol: str) -> UpstreamRequest:
     """A request about a task. Since 2026-07-28 `tasks/get` has the outcome too, so that there is no `tasks/result`."""
-    reads_outcome = method == "result" and protocol not in HANDSHAKE_VERSIONS
+    reads_outcome = method == "result" and not has_handshake(protocol)
     name = "tasks/get" if reads_outcome else f"tasks/{method}"
     request = message(url, name, {"taskId": task_id}, protocol, takes_task=True)
     return replace(request, reads_outcome=reads_outcome)

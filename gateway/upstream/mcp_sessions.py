@@ -17,7 +17,7 @@ from yarl import URL
 
 from gateway.errors import UpstreamInvalidResponse
 from gateway.foundation import payloads
-from gateway.foundation.mcp import SESSION, VERSION, VERSIONS
+from gateway.foundation.mcp import OLDEST_VERSION, SESSION, VERSION, VERSIONS
 from gateway.upstream.mcp_messages import initialize_params, initialized_body, message
 from gateway.upstream.rate_limits import digest_of
 from gateway.upstream.requests import UpstreamRequest
@@ -119,7 +119,7 @@ def _version_of(response: UpstreamResponse) -> str:
         found = payloads.typed(response.body, _Response).result.protocolVersion
     except msgspec.MsgspecError as error:
         raise UpstreamInvalidResponse("the server's answer to initialize names no protocol version") from error
-    if found not in VERSIONS:
+    if found not in (*VERSIONS, OLDEST_VERSION):
         raise UpstreamInvalidResponse(f"the server speaks the protocol version {found[:40]!r}, which is not supported")
     return found
 

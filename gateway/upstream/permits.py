@@ -5,6 +5,7 @@ from types import TracebackType
 from typing import Self
 
 from gateway.errors import Unavailable
+from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REFUSED
 from gateway.upstream.rate_limits import RateLimiter, RateScope
 
@@ -47,7 +48,8 @@ class Permit:
         permits, scope_id = self._permits, self._scope.id
         turn = permits.limiter.acquire(self._scope, self._timeout)
         if turn is not None:
-            await turn
+            with tracing.span("wait for the rate limit", "internal"):
+                await turn
         self._has_place = True
         held = permits.held.get(scope_id, 0)
         if held >= permits.left:

@@ -27,7 +27,7 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.foundation.aio.turns import in_thread
-from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
+from gateway.foundation.mcp import VERSIONS, has_handshake
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream import mcp_messages, mcp_sessions, refusals, responses, retries
@@ -119,7 +119,7 @@ class UpstreamSession:
     async def greet(self, url: URL, *, timeout: float = 60) -> None:
         """Say hello to the MCP server at a URL; raises what is wrong with it or with the credentials."""
         protocol = self.spec.mcp or VERSIONS[0]
-        method = "ping" if protocol in HANDSHAKE_VERSIONS else "server/discover"
+        method = "ping" if has_handshake(protocol) else "server/discover"
         await self.ask(mcp_messages.message(url, method, {}, protocol), timeout=timeout)
 
     async def ask(self, request: UpstreamRequest, *, timeout: float = 60) -> UpstreamResponse:
@@ -129,7 +129,7 @@ class UpstreamSession:
     async def _exchange_of(self, request: UpstreamRequest, timeout: float, run_context: RunContext | None) -> Exchange:
         """One exchange; a tool of an MCP server is called within a session, if the server has sessions."""
         protocol = self.spec.mcp
-        if protocol is None or protocol not in HANDSHAKE_VERSIONS:
+        if protocol is None or not has_handshake(protocol):
             return await self.exchange(request, timeout=timeout, run_context=run_context)
         return await mcp_sessions.in_session(
             self.send(timeout, run_context),

@@ -276,7 +276,11 @@ class Transport:
         return response
 
     async def _read(
-        self, answer: aiohttp.ClientResponse, idle: IdleTimeout, request: UpstreamRequest, credentials: Mapping[str, str]
+        self,
+        answer: aiohttp.ClientResponse,
+        idle: IdleTimeout,
+        request: UpstreamRequest,
+        credentials: Mapping[str, str],
     ) -> bytes:
         """The decoded body, up to the cap; a decompression bomb is stopped at the cap.
 

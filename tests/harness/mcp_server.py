@@ -15,13 +15,13 @@ from yarl import URL
 
 from gateway.foundation.mcp import (
     CAPABILITIES_KEY,
-    HANDSHAKE_VERSIONS,
     METHOD,
     NAME,
     TASKS,
     VERSION,
     VERSION_KEY,
     VERSIONS,
+    has_handshake,
 )
 
 CREATE = {
@@ -74,6 +74,8 @@ class McpServer:
     #: the whole response to a call, in place of that to its id; and the status of each response
     response: Any = None
     status: int = 200
+    #: the media type of each response, and its body with `%b` for the message
+    wrapping: tuple[str, bytes] | None = None
     #: whether a stream ends after its response
     is_ended: bool = False
     #: whether a stream goes on without a response, and whether it ends without one
@@ -128,7 +130,7 @@ class McpServer:
             raise web.HTTPTemporaryRedirect(self.redirects_to)
         if self.token is not None and request.headers.get("Authorization") != f"Bearer {self.token}":
             return web.json_response({"error": "invalid_token"}, status=401)
-        if self.protocol not in HANDSHAKE_VERSIONS:
+        if not has_handshake(self.protocol):
             said = params.get("_meta", {}).get(VERSION_KEY)
             named = params.get("name", params.get("taskId"))
             assert said == request.headers[VERSION] == self.protocol
@@ -155,7 +157,7 @@ class McpServer:
     @property
     def is_new(self) -> bool:
         """Whether it speaks the newest revision, whose tasks are an extension."""
-        return self.protocol not in HANDSHAKE_VERSIONS
+        return not has_handshake(self.protocol)
 
     @property
     def capabilities(self) -> dict[str, Any]:
@@ -175,7 +177,7 @@ class McpServer:
             case "server/discover" if self.is_new:
                 said = {"serverInfo": self.info, "capabilities": self.capabilities}
                 return _result(message["id"], {**said, "supportedVersions": [self.protocol]})
-            case "ping" if self.protocol in HANDSHAKE_VERSIONS:
+            case "ping" if not self.is_new:
                 return _result(message["id"], {})
             case "tools/list":
                 begin = int(params.get("cursor", 0))
@@ -226,6 +228,9 @@ class McpServer:
         return {"taskId": task_id, "status": state, "statusMessage": f"it is {state}", wait: self.interval}
 
     async def _responded(self, request: web.Request, response: Any) -> web.StreamResponse:
+        if self.wrapping is not None:
+            media_type, body = self.wrapping
+            return web.Response(body=body % json.dumps(response).encode(), headers={"Content-Type": media_type})
         if not self.streams:
             return web.json_response(response, status=self.status)
         stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})

@@ -27,6 +27,8 @@ STREAMS = {
     "with CRLF": (event(RESPONSE, b"\r\n"), RESPONSE),
     "with CR": (event(RESPONSE, b"\r") + b":", RESPONSE),
     "after comments": (b": hello\n\n:\n" + event(RESPONSE), RESPONSE),
+    "with a byte order mark": (b"\xef\xbb\xbfdata: " + RESPONSE + b"\n\n", RESPONSE),
+    "after an event without data": (b"id: 1\ndata:\n\n" + event(RESPONSE), RESPONSE),
     "in two data lines": (
         b'data: {"jsonrpc":"2.0","id":1,\ndata: "error":{}}\n\n',
         b'{"jsonrpc":"2.0","id":1,\n"error":{}}',

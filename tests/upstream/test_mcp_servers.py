@@ -18,18 +18,20 @@ from gateway.errors import (
     UpstreamTimeout,
     UpstreamTooLarge,
 )
-from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
+from gateway.foundation.mcp import HANDSHAKE_VERSIONS, OLDEST_VERSION, VERSIONS, has_handshake
 from gateway.foundation.telemetry.metrics import REGISTRY
 from gateway.kinds.importing.mapping import Options, import_document
 from gateway.upstream.mcp_messages import message
+from gateway.upstream.mcp_servers import McpAddress, described
 from tests.harness.mcp_server import SEARCH, tools
 from tests.upstream.mcp_reached import KIND, TITLE, reaching
+from tests.upstream.mcp_reached import URL as ADDRESS
 
 SERVERS = {
     **{f"{version}, {answers}": {"protocol": version, "streams": answers == "streams"}
        for version in VERSIONS for answers in ("JSON", "streams")},
     **{f"{version}, sessions": {"protocol": version, "has_sessions": True, "streams": True}
-       for version in HANDSHAKE_VERSIONS},
+       for version in (*HANDSHAKE_VERSIONS, OLDEST_VERSION)},
 }  # fmt: skip
 
 
@@ -44,7 +46,7 @@ async def test_tools_of_every_revision_are_called(members):
 
     assert connector.kind.spec.mcp == members["protocol"]
     assert [json.loads(each.decoded()["content"][0]["text"]) for each in results] == [TITLE, TITLE]
-    assert reached.server.asked.count("initialize") == (members["protocol"] in HANDSHAKE_VERSIONS)
+    assert reached.server.asked.count("initialize") == has_handshake(members["protocol"])
     assert reached.server.asked[-2:] == ["tools/call create_issue"] * 2
 
 
@@ -136,6 +138,31 @@ async def test_every_page_of_tools_is_read():
         found = await reached.described()
 
     assert [each["name"] for each in found["tools"]] == [f"tool_{number}" for number in range(7)]
+
+
+async def test_a_list_that_does_not_come_in_time_is_given_up():
+    async with reaching(streams=True, is_silent=True) as reached:
+        with pytest.raises(UpstreamTimeout, match="has not listed its tools"):
+            await described(reached.upstreams, McpAddress(url=ADDRESS, kind=KIND), within=0.3)
+
+
+ODD_BODIES = {
+    "JSON as text": ("text/plain", b"%b"),
+    "JSON of no type": ("application/octet-stream", b"%b"),
+    "JSON with a byte order mark": ("application/json", b"\xef\xbb\xbf%b"),
+    "events with a byte order mark": ("text/event-stream; charset=utf-8", b"\xef\xbb\xbfdata: %b\n\n"),
+}
+
+
+@pytest.mark.parametrize(("media_type", "body"), ODD_BODIES.values(), ids=ODD_BODIES)
+async def test_a_response_is_read_whatever_its_type_and_its_byte_order_mark(media_type, body):
+    async with reaching() as reached:
+        connector = await reached.connector()
+        reached.server.wrapping = media_type, body
+
+        result = await connector.execute(KIND, "create_issue", TITLE)
+
+    assert json.loads(result.decoded()["content"][0]["text"]) == TITLE
 
 
 REFUSED = {
