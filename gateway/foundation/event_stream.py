@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from gateway.foundation.payloads import BYTE_ORDER_MARK
+
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
@@ -17,7 +19,7 @@ class StreamedEvent(NamedTuple):
 class EventStream:
     """The parser of one stream; `last_id` is the id of the last complete event, for a stream that resumes after it."""
 
-    __slots__ = ("_after_return", "_data", "_id", "_line", "_name", "last_id")
+    __slots__ = ("_after_return", "_data", "_id", "_is_first", "_line", "_name", "last_id")
 
     def __init__(self, last_id: str = "") -> None:
         self.last_id = self._id = last_id
@@ -28,6 +30,7 @@ class EventStream:
         self._line = bytearray()
         self._name, self._data, self._id = "message", list[bytes](), self.last_id
         self._after_return = False
+        self._is_first = True
 
     def feed(self, chunk: bytes) -> Iterator[StreamedEvent]:
         """The events that this chunk completes."""
@@ -45,6 +48,8 @@ class EventStream:
 
     def _ended(self, line: bytes) -> StreamedEvent | None:
         """The event that ends with this line."""
+        if self._is_first:
+            line, self._is_first = line.removeprefix(BYTE_ORDER_MARK), False
         if line:
             self._take(line)
             return None

@@ -7,6 +7,8 @@ import re
 VERSIONS = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
 #: those whose connections begin with `initialize`
 HANDSHAKE_VERSIONS = VERSIONS[1:]
+#: one that only other servers speak: it has another transport, and yet many answer it over Streamable HTTP
+OLDEST_VERSION = "2024-11-05"
 
 VERSION = "MCP-Protocol-Version"
 METHOD = "Mcp-Method"
@@ -22,6 +24,12 @@ CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 
 #: the extension by which a tool may answer with a task
 TASKS = "io.modelcontextprotocol/tasks"
+
+
+def has_handshake(version: str) -> bool:
+    """Whether connections of a protocol version begin with `initialize`."""
+    return version != VERSIONS[0]
+
 
 ENCODED = re.compile(r"=\?base64\?(.*)\?=", re.DOTALL)
 

@@ -189,6 +189,8 @@ class Lease:
     async def _run(self, work: Work) -> Outcome | None:
         job = self.job
         _add_job_context(job)
+        if job.attempt == 1 and not job.is_inline:
+            tracing.record_wait("wait in the queue", (CLOCK.now() - job.created_at).total_seconds())
         compute_for(job.organization_id)
         try:
             with tracing.span(f"job {job.task}", "consumer", job_id=str(job.id), attempt=job.attempt):

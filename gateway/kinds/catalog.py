@@ -365,15 +365,22 @@ class Catalog:
     def serve_imported(self, imported: Iterable[Kind]) -> None:
         """Serve these kinds beside those of folders, in place of the imported kinds before."""
         self.kinds: dict[str, Kind] = {**{kind.name: kind for kind in imported}, **self._of_folders}
-        #: names that are understood: of applications, if one kind alone has them, and of kinds
-        self._by_name = {canonical(name): kind for name, kind in self._applications()} | {
-            canonical(name): kind for name, kind in self.kinds.items()
-        }
+        #: names that are understood: of applications, if one kind alone has them, and of kinds. Those of folders go
+        #: first, because credentials that are meant for their applications must not reach an imported kind
+        self._by_name = {canonical(name): kind for name, kind in self._applications()}
+        self._by_name |= {canonical(name): kind for name, kind in self.kinds.items()}
+        self._by_name |= {canonical(name): kind for name, kind in self._applications() if self.is_of_folder(kind.name)}
+        self._by_name |= {canonical(name): kind for name, kind in self._of_folders.items()}
         self.version += 1
 
     def is_of_folder(self, name: str) -> bool:
         """Whether a kind is shipped or stands in a folder of GATEWAY_SPECS, even with errors."""
         return name in self._of_folders or name in self.refused
+
+    def is_application(self, name: str) -> bool:
+        """Whether a kind of a folder is understood by the name, which is its application's."""
+        kind = self._by_name.get(canonical(name))
+        return kind is not None and self.is_of_folder(kind.name)
 
     def __iter__(self) -> Iterator[Kind]:
         return iter(self.kinds.values())
@@ -424,5 +431,11 @@ class Catalog:
         return name if kind is None else kind.spec.application
 
     def _applications(self) -> Iterator[tuple[str, Kind]]:
-        counts = Counter(kind.spec.application for kind in self)
-        return ((kind.spec.application, kind) for kind in self if counts[kind.spec.application] == 1)
+        """The names of applications that mean one kind; an imported kind does not share the name of a folder's."""
+        own = Counter(canonical(kind.spec.application) for kind in self._of_folders.values())
+        every = Counter(canonical(kind.spec.application) for kind in self)
+        for kind in self:
+            name = canonical(kind.spec.application)
+            counts = own if name in own else every
+            if counts[name] == 1 and (name not in own or self.is_of_folder(kind.name)):
+                yield kind.spec.application, kind

@@ -91,7 +91,7 @@ class ConnectorSpec(Model):
     headers: dict[str, str] = Field(default_factory=dict)
     content_type: ContentType = "application/json"
     #: the protocol version of the MCP server whose tools are the operations
-    mcp: Literal["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"] | None = None
+    mcp: Literal["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] | None = None
     failure: Failure = Failure()
     #: whether responses omit empty lists, as the JSON format of Protocol Buffers does
     omits_empty_lists: bool = False

@@ -292,5 +292,5 @@ def _first_text(document: Any, paths: tuple[JsonPath, ...]) -> str | None:
     for path in paths:
         value = value_at(document, path)
         if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-            return payloads.storable(str(value)[:_MESSAGE_CHARACTERS])
+            return refusals.words_of(str(value)[:_MESSAGE_CHARACTERS])
     return None

@@ -1,5 +1,6 @@
 """Reads what an MCP server offers, for the import: its name, its protocol version and its tools, each list bounded."""
 
+import asyncio
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from gateway.errors import (
     InvalidParams,
     ReauthorizationRequired,
     UpstreamInvalidResponse,
+    UpstreamTimeout,
 )
 from gateway.foundation import payloads
 from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
@@ -31,6 +33,8 @@ from gateway.upstream.upstreams import Upstreams
 
 #: maximum pages of tools, tools, and bytes of all tools
 _MAX_PAGES, _MAX_TOOLS, _MAX_BYTES = 200, 2_000, 8 << 20
+#: seconds for all pages
+_DEADLINE = 120.0
 #: a member of a query whose name says that it is a credential; `team` and `project_ref` are none
 _SECRET_NAME = re.compile(r"key$|token|secret|passw|credential|signature|^(auth|authorization|jwt|pat|sig|code)$", re.I)
 
@@ -92,15 +96,18 @@ class _Greeting(msgspec.Struct):
     result: _Said
 
 
-async def described(upstreams: Upstreams, address: McpAddress) -> dict[str, Any]:
-    """The document of a server, as `gateway.kinds.importing.mcp_server` maps it.
+async def described(upstreams: Upstreams, address: McpAddress, *, within: float = _DEADLINE) -> dict[str, Any]:
+    """The document of a server, as `gateway.kinds.importing.mcp_server` maps it; `within` so many seconds.
 
     Raises InvalidParams for an address or a token that does not do, and the server's own errors.
     """
     url = url_of(upstreams, address)
     try:
-        session, greeting = await _greeted(upstreams, url, address)
-        tools = await _tools(session, own_url(session, url))
+        async with asyncio.timeout(within):
+            session, greeting = await _greeted(upstreams, url, address)
+            tools = await _tools(session, own_url(session, url))
+    except TimeoutError:
+        raise UpstreamTimeout(f"the MCP server has not listed its tools within {within:.0f} seconds") from None
     except ReauthorizationRequired as refused:
         if address.token is None:
             raise _token_required() from refused

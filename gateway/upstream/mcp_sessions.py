@@ -18,8 +18,8 @@ from gateway.errors import UpstreamInvalidResponse
 from gateway.foundation import payloads
 from gateway.foundation.aio.turns import computing_for
 from gateway.foundation.least_used import LeastUsed
-from gateway.foundation.mcp import SESSION, VERSION, VERSIONS
-from gateway.upstream.mcp_messages import initialize_params, initialized_body, is_to_request, message
+from gateway.foundation.mcp import OLDEST_VERSION, SESSION, VERSION, VERSIONS
+from gateway.upstream.mcp_messages import initialize_params, initialized_body, message
 from gateway.upstream.rate_limits import digest_of
 from gateway.upstream.requests import UpstreamRequest
 from gateway.upstream.responses import Exchange, UpstreamResponse
@@ -78,8 +78,7 @@ async def in_session(
 
 def _is_unknown(exchange: Exchange) -> bool:
     """Whether the server says that it does not know the session of a request."""
-    response = exchange.response
-    return exchange.error is not None and response.status in (400, 404) and not is_to_request(response.body)
+    return exchange.error is not None and exchange.response.status in (400, 404) and not exchange.is_to_request
 
 
 @dataclass(frozen=True)
@@ -122,7 +121,7 @@ def _version_of(response: UpstreamResponse) -> str:
         found = payloads.typed(response.body, _Response).result.protocolVersion
     except msgspec.MsgspecError as error:
         raise UpstreamInvalidResponse("the server's answer to initialize names no protocol version") from error
-    if found not in VERSIONS:
+    if found not in (*VERSIONS, OLDEST_VERSION):
         raise UpstreamInvalidResponse(f"the server speaks the protocol version {found[:40]!r}, which is not supported")
     return found
 

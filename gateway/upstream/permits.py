@@ -6,6 +6,7 @@ from typing import Self
 
 from gateway.errors import Unavailable
 from gateway.foundation.aio.turns import computing_for
+from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REFUSED
 from gateway.upstream.rate_limits import RateLimiter, RateScope
 
@@ -51,7 +52,8 @@ class Permit:
         permits, scope_id = self._permits, self._scope.id
         turn = permits.limiter.acquire(self._scope, self._timeout)
         if turn is not None:
-            await turn
+            with tracing.span("wait for the rate limit", "internal"):
+                await turn
         self._has_place = True
         organization, all_held = self._organization, permits.held
         held, held_by_organization = all_held.get(scope_id, 0), all_held.get(organization, 0)

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from gateway.foundation import payloads
 from gateway.foundation.aio.clock import CLOCK
+from gateway.foundation.texts import visible
 from gateway.kinds.failures import Failure
 from gateway.kinds.members import JsonPath
 from gateway.upstream.allowances import left_until
@@ -28,6 +29,11 @@ _DEPTH: Final = 20
 _DAY: Final = 3600
 #: seconds of the longest wait that is believed; then one request finds out how things stand
 LONGEST_WAIT: Final = 3600
+
+
+def words_of(text: str) -> str:
+    """A text of an application as errors repeat it: without characters that a reader does not see, and cut."""
+    return visible(payloads.storable(text[:_CHARACTERS]))
 
 
 def places_of(spec: Failure) -> tuple[str, ...]:
@@ -134,7 +140,7 @@ def _texts_at(document: Any, path: JsonPath) -> Iterator[str]:
 
 def _texts(value: Any, depth: int = _DEPTH) -> Iterator[str]:
     if isinstance(value, str | int) and not isinstance(value, bool):
-        text = payloads.storable(str(value).strip())
+        text = words_of(str(value).strip())
         if text:
             yield text
         return

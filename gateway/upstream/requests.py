@@ -44,6 +44,8 @@ class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     #: the method of a request to an MCP server; the response may be a stream of events, whose JSON-RPC response is then
     #: the body
     mcp_method: str | None = None
+    #: the id of that request as it is sent; None for any other request
+    message_id: int | None = None
     #: whether the response has a task of an MCP server, whose outcome is then the body
     reads_outcome: bool = False
     #: the path that the request log has, if the URL is a secret

@@ -85,6 +85,8 @@ class Exchange(msgspec.Struct, frozen=True):
 
     response: UpstreamResponse
     error: GatewayError | None = None
+    #: whether the error of an MCP server has the id of the request, so that the server has read the request
+    is_to_request: bool = False
 
     def succeeded(self) -> UpstreamResponse:
         """The response; raises its error."""

@@ -27,7 +27,7 @@ from gateway.errors import (
     UpstreamTimeout,
 )
 from gateway.foundation.aio.turns import in_thread
-from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
+from gateway.foundation.mcp import VERSIONS, has_handshake
 from gateway.kinds.failures import Failure
 from gateway.kinds.spec import ConnectorSpec
 from gateway.upstream import failures, mcp_messages, mcp_sessions, refusals, responses, retries
@@ -119,7 +119,7 @@ class UpstreamSession:
     async def greet(self, url: URL, *, timeout: float = 60) -> None:
         """Say hello to the MCP server at a URL; raises what is wrong with it or with the credentials."""
         protocol = self.spec.mcp or VERSIONS[0]
-        method = "ping" if protocol in HANDSHAKE_VERSIONS else "server/discover"
+        method = "ping" if has_handshake(protocol) else "server/discover"
         await self.ask(mcp_messages.message(url, method, {}, protocol), timeout=timeout)
 
     async def ask(self, request: UpstreamRequest, *, timeout: float = 60) -> UpstreamResponse:
@@ -129,7 +129,7 @@ class UpstreamSession:
     async def _exchange_of(self, request: UpstreamRequest, timeout: float, run_context: RunContext | None) -> Exchange:
         """One exchange; a tool of an MCP server is called within a session, if the server has sessions."""
         protocol = self.spec.mcp
-        if protocol is None or protocol not in HANDSHAKE_VERSIONS:
+        if protocol is None or not has_handshake(protocol):
             return await self.exchange(request, timeout=timeout, run_context=run_context)
         return await mcp_sessions.in_session(
             self.send(timeout, run_context),
@@ -182,6 +182,8 @@ class UpstreamSession:
             credentials: Mapping[str, str], remaining: float, number: int
         ) -> tuple[Exchange, GatewayError | None]:
             sent, headers = _authenticated(request, credentials)
+            if sent.mcp_method is not None:
+                sent = mcp_messages.numbered(sent)
             response = await self.transport.fetch(
                 sent,
                 self.scope,
@@ -193,11 +195,15 @@ class UpstreamSession:
             )
             if response.status in accepted:
                 return Exchange(response), None
-            foreign = None if request.mcp_method is None else await _read(_foreign, response)
+            message_id, foreign, is_to_request = sent.message_id, None, False
+            if message_id is not None:
+                foreign = await _read(partial(_foreign, message_id), response)
             if request.reads_outcome:
                 response = msgspec.structs.replace(response, body=mcp_messages.outcome_in(response.body), _members=None)
             error = await _read(self._failure, response) or foreign
-            return Exchange(response, error), error
+            if message_id is not None and error is not None:
+                is_to_request = mcp_messages.is_to_request(response.body, message_id)
+            return Exchange(response, error, is_to_request), error
 
         deadline = monotonic() + timeout
         return await self._repeat(attempt, request.effect, deadline, run_context, may_repeat=may_repeat)
@@ -333,9 +339,9 @@ class UpstreamSession:
         return error or UpstreamInvalidResponse(f"the application answered a download with status {stream.status}")
 
 
-def _foreign(response: UpstreamResponse) -> GatewayError | None:
-    """The error of an MCP server's message that is not the response to the request."""
-    if mcp_messages.is_response(response.body):
+def _foreign(message_id: int, response: UpstreamResponse) -> GatewayError | None:
+    """The error of an MCP server's message that is not the response to the request with the id."""
+    if mcp_messages.is_response(response.body, message_id):
         return None
     error = UpstreamInvalidResponse("the server's answer is not the JSON-RPC response to the request")
     error.upstream = failures.fault_of(response)

@@ -1,6 +1,7 @@
 """The only module that opens connections; sends one request once, within the limits of its rate scope."""
 
 import asyncio
+import contextlib
 import io
 import ssl
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
@@ -23,13 +24,13 @@ from gateway.errors import (
     UpstreamTruncated,
 )
 from gateway.foundation.aio.timeouts import IdleTimeout, Timeouts, Wait
-from gateway.foundation.event_stream import EventStream
+from gateway.foundation.mcp import METHOD
 from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import MCP_CLIENT_SECONDS, UPSTREAM_ANSWERS, UPSTREAM_SECONDS
 from gateway.upstream.auth import Doubts
 from gateway.upstream.content_coding import ACCEPTED, STEP, decoder_of
 from gateway.upstream.egress import EgressConnector, EgressPolicy, is_forbidden
-from gateway.upstream.mcp_messages import response_in
+from gateway.upstream.mcp_messages import Answers
 from gateway.upstream.mcp_sessions import McpSessions
 from gateway.upstream.permits import Permit, Permits
 from gateway.upstream.rate_limits import RateLimiter, RateScope, Unlimited
@@ -53,6 +54,9 @@ READ_BUFFER = 64 << 10
 MAX_CONNECTIONS = 10_000
 #: seconds that a request waits for a permit
 PERMIT_TIMEOUT = 10.0
+
+#: seconds for the answer to a request of an MCP server
+_REPLY_TIMEOUT = 5.0
 
 _UNTRUSTED = "is signed by an authority that is not trusted; add the authority's certificate to SSL_CERT_FILE"
 #: OpenSSL's codes of certificates that it refuses
@@ -91,8 +95,8 @@ class _Sending:
         self.has_begun = False
 
     def begin(self) -> None:
-        self.has_begun = True
-        if self._on_send is not None:
+        is_first, self.has_begun = not self.has_begun, True
+        if is_first and self._on_send is not None:
             self._on_send()
 
 
@@ -246,7 +250,7 @@ class Transport:
                             request = _paced(request, request.stream, idle)
                         async with await self._sent(request, credentials) as answer:
                             headers = secrets.masked_headers(_lower(answer.headers))
-                            body = await self._read(answer, idle, reads_events=request.mcp_method is not None)
+                            body = await self._read(answer, idle, request, credentials)
                             response = UpstreamResponse(answer.status, headers, body, secrets=secrets)
                 except TimeoutError as error:
                     raise _translated(error, request.url.host or "", was_sent=sending.has_begun) from error
@@ -271,13 +275,21 @@ class Transport:
                 self._note(request, scope, secrets, attempt=attempt, began=began, received=received)
         return response
 
-    async def _read(self, answer: aiohttp.ClientResponse, idle: IdleTimeout, *, reads_events: bool) -> bytes:
+    async def _read(
+        self,
+        answer: aiohttp.ClientResponse,
+        idle: IdleTimeout,
+        request: UpstreamRequest,
+        credentials: Mapping[str, str],
+    ) -> bytes:
         """The decoded body, up to the cap; a decompression bomb is stopped at the cap.
 
-        With `reads_events`, the JSON-RPC response in a stream of events, of which nothing is read afterwards.
+        Of an MCP server the JSON-RPC response in a stream of events, of which nothing is read afterwards.
         """
-        coding, content = answer.headers.get("Content-Encoding", ""), answer.content
-        events = EventStream() if reads_events and answer.content_type == EVENT_STREAM else None
+        coding, content, number = answer.headers.get("Content-Encoding", ""), answer.content, request.message_id
+        events = None
+        if number is not None and answer.content_type == EVENT_STREAM:
+            events = Answers(number, has_requests=METHOD not in request.headers)
         try:
             if not coding and events is None and content.is_eof():
                 # It arrived with its headers, as small bodies do.
@@ -298,6 +310,8 @@ class Transport:
                         if events is not None:
                             if (response := await _response_in(events, step)) is not None:
                                 return response
+                            while events.replies:
+                                await self._reply(request, credentials, events.replies.pop(0))
                         elif body.tell():
                             body.write(step)
                         else:
@@ -371,6 +385,15 @@ class Transport:
                 sent_request(request, scope, secrets=secrets, attempt=attempt, began=began, received=received)
             )
 
+    async def _reply(self, request: UpstreamRequest, credentials: Mapping[str, str], reply: bytes) -> None:
+        """Answer what an MCP server asks before it responds to a request, within the permit of the request.
+
+        If the reply does not arrive, the server ends the request as it likes.
+        """
+        with contextlib.suppress(NotSent, UpstreamError, TimeoutError):
+            async with asyncio.timeout(_REPLY_TIMEOUT):
+                (await self._sent(replace(request, body=reply), credentials)).release()
+
     async def _sent(self, request: UpstreamRequest, extra_headers: Mapping[str, str]) -> aiohttp.ClientResponse:
         """The answer up to its headers, to a request with further headers, `extra_headers`; the caller closes it."""
         if self._client_session is None:
@@ -404,12 +427,12 @@ def _paced(request: UpstreamRequest, stream: AsyncIterable[bytes], idle: IdleTim
     return replace(request, stream=chunks(stream))
 
 
-async def _response_in(events: EventStream, data: bytes) -> bytes | None:
+async def _response_in(events: Answers, data: bytes) -> bytes | None:
     """The response in the events that the data completes, None if it comes later; other tasks run in between."""
     for start in range(0, len(data), STEP):
         if start:
             await asyncio.sleep(0)
-        if (response := response_in(events, data[start : start + STEP])) is not None:
+        if (response := events.response_in(data[start : start + STEP])) is not None:
             return response
     return None
 

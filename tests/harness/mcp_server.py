@@ -15,13 +15,13 @@ from yarl import URL
 
 from gateway.foundation.mcp import (
     CAPABILITIES_KEY,
-    HANDSHAKE_VERSIONS,
     METHOD,
     NAME,
     TASKS,
     VERSION,
     VERSION_KEY,
     VERSIONS,
+    has_handshake,
 )
 
 CREATE = {
@@ -74,6 +74,8 @@ class McpServer:
     #: the whole response to a call, in place of that to its id; and the status of each response
     response: Any = None
     status: int = 200
+    #: the media type of each response, and its body with `%b` for the message
+    wrapping: tuple[str, bytes] | None = None
     #: whether a stream ends after its response
     is_ended: bool = False
     #: whether a stream goes on without a response, and whether it ends without one
@@ -97,6 +99,12 @@ class McpServer:
     #: the id of each session that begins; by default a random one
     session_id: str | None = None
     sessions: set[str] = field(default_factory=set)
+    #: the ids of the requests that came in each session; one that comes again is refused, as JSON-RPC has it
+    ids: dict[str | None, set[Any]] = field(default_factory=dict)
+    #: methods that the server calls, before its response, and the answers to them; it waits for each
+    asks: Sequence[str] = ()
+    replies: list[Any] = field(default_factory=list)
+    _replied: asyncio.Event = field(default_factory=asyncio.Event)
     #: the methods of the requests, with the names of called tools
     asked: list[str] = field(default_factory=list)
     headers: list[Mapping[str, str]] = field(default_factory=list)
@@ -105,6 +113,15 @@ class McpServer:
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         message = await request.json()
+        if "method" not in message:
+            self.replies.append(message)
+            self._replied.set()
+            return web.Response(status=202)
+        if "id" in message:
+            ids = self.ids.setdefault(request.headers.get("Mcp-Session-Id"), set())
+            if message["id"] in ids:
+                return web.json_response(_error(message["id"], -32600, "the id was used before"), status=400)
+            ids.add(message["id"])
         method, params = message["method"], message.get("params", {})
         self.asked.append(f"{method} {params['name']}" if method == "tools/call" else method)
         self.headers.append(request.headers)
@@ -113,7 +130,7 @@ class McpServer:
             raise web.HTTPTemporaryRedirect(self.redirects_to)
         if self.token is not None and request.headers.get("Authorization") != f"Bearer {self.token}":
             return web.json_response({"error": "invalid_token"}, status=401)
-        if self.protocol not in HANDSHAKE_VERSIONS:
+        if not has_handshake(self.protocol):
             said = params.get("_meta", {}).get(VERSION_KEY)
             named = params.get("name", params.get("taskId"))
             assert said == request.headers[VERSION] == self.protocol
@@ -140,7 +157,7 @@ class McpServer:
     @property
     def is_new(self) -> bool:
         """Whether it speaks the newest revision, whose tasks are an extension."""
-        return self.protocol not in HANDSHAKE_VERSIONS
+        return not has_handshake(self.protocol)
 
     @property
     def capabilities(self) -> dict[str, Any]:
@@ -160,7 +177,7 @@ class McpServer:
             case "server/discover" if self.is_new:
                 said = {"serverInfo": self.info, "capabilities": self.capabilities}
                 return _result(message["id"], {**said, "supportedVersions": [self.protocol]})
-            case "ping" if self.protocol in HANDSHAKE_VERSIONS:
+            case "ping" if not self.is_new:
                 return _result(message["id"], {})
             case "tools/list":
                 begin = int(params.get("cursor", 0))
@@ -211,6 +228,9 @@ class McpServer:
         return {"taskId": task_id, "status": state, "statusMessage": f"it is {state}", wait: self.interval}
 
     async def _responded(self, request: web.Request, response: Any) -> web.StreamResponse:
+        if self.wrapping is not None:
+            media_type, body = self.wrapping
+            return web.Response(body=body % json.dumps(response).encode(), headers={"Content-Type": media_type})
         if not self.streams:
             return web.json_response(response, status=self.status)
         stream = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
@@ -222,6 +242,10 @@ class McpServer:
                 await stream.write(_event({**notice, "params": {"text": "x" * 65_536}}))
         except ConnectionError:
             return stream
+        for method in self.asks:
+            self._replied.clear()
+            await stream.write(_event({"jsonrpc": "2.0", "id": method, "method": method, "params": {}}))
+            await self._replied.wait()
         if self.is_cut:
             return stream
         if not self.is_silent:

@@ -15,7 +15,7 @@ from gateway.kinds.loading import kind_folders, load_catalog, load_kind
 from gateway.kinds.sources import SpecError
 from gateway.kinds.spec import ConnectorSpec
 from tests.harness.catalog import shipped_catalog
-from tests.kinds.small_kind import SMALL_SPEC
+from tests.kinds.small_kind import SMALL_SPEC, small_operation
 
 CATALOG = shipped_catalog()
 DESK = CATALOG.kind("support-desk")
@@ -63,6 +63,27 @@ def test_a_kind_is_found_by_its_applications_name(name):
 @pytest.mark.parametrize("name", ["incident.io", "Incident IO", "incident-management"])
 def test_separators_in_names_do_not_matter(name):
     assert CATALOG.kind(name).name == "incident-management"
+
+
+@pytest.mark.parametrize(("kind", "title"), [("zendesk", "Other"), ("other", "Zendesk"), ("other", "ZENDESK")])
+def test_an_imported_kind_does_not_get_what_is_meant_for_the_application_of_a_folder(kind, title):
+    catalog = Catalog([*shipped_catalog()])
+    spec = small_operation().spec.model_copy(update={"kind": kind, "title": title, "application": title})
+
+    catalog.serve_imported([Kind(spec)])
+
+    assert catalog.kind("zendesk").name == "support-desk"
+    assert catalog.served(kind).spec is spec
+    assert catalog.is_application("zendesk")
+
+
+def test_an_imported_kind_does_not_get_what_means_two_kinds_of_folders():
+    kind = CATALOG.kind("crm-query")
+    catalog = Catalog([kind, Kind(kind.spec.model_copy(update={"kind": "crm-query-archive"}))])
+    catalog.serve_imported([Kind(small_operation().spec.model_copy(update={"application": "Salesforce"}))])
+
+    with pytest.raises(UnknownConnectorType):
+        catalog.kind("Salesforce")
 
 
 def test_an_application_with_two_kinds_is_not_guessed():

@@ -222,6 +222,7 @@ async def test_an_error_repeats_no_token_and_is_short():
             await connector.execute(KIND, "create_issue", TITLE)
 
     assert TOKEN not in raised.value.detail
+    assert raised.value.detail.isprintable()
     assert len(raised.value.detail) < 5_000
 
 

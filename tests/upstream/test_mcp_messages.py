@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from gateway.errors import UpstreamInvalidResponse, UpstreamRejected
-from gateway.foundation.event_stream import EventStream
-from gateway.upstream.mcp_messages import headers, require_complete, response_in
+from gateway.upstream.mcp_messages import Answers, headers, require_complete
 
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{}}'
 NOTICE = b'{"jsonrpc":"2.0","method":"notifications/progress","params":{}}'
@@ -28,6 +27,8 @@ STREAMS = {
     "with CRLF": (event(RESPONSE, b"\r\n"), RESPONSE),
     "with CR": (event(RESPONSE, b"\r") + b":", RESPONSE),
     "after comments": (b": hello\n\n:\n" + event(RESPONSE), RESPONSE),
+    "with a byte order mark": (b"\xef\xbb\xbfdata: " + RESPONSE + b"\n\n", RESPONSE),
+    "after an event without data": (b"id: 1\ndata:\n\n" + event(RESPONSE), RESPONSE),
     "in two data lines": (
         b'data: {"jsonrpc":"2.0","id":1,\ndata: "error":{}}\n\n',
         b'{"jsonrpc":"2.0","id":1,\n"error":{}}',
@@ -38,9 +39,9 @@ STREAMS = {
 
 
 def read(stream: bytes, size: int) -> bytes | None:
-    events = EventStream()
+    answers = Answers(1, has_requests=False)
     chunks = (stream[begin : begin + size] for begin in range(0, len(stream), size))
-    return next((found for chunk in chunks if (found := response_in(events, chunk)) is not None), None)
+    return next((found for chunk in chunks if (found := answers.response_in(chunk)) is not None), None)
 
 
 @pytest.mark.parametrize(("stream", "response"), STREAMS.values(), ids=STREAMS)

@@ -1,9 +1,11 @@
 """Tools of MCP servers as operations: servers of every revision, with and without sessions, and hostile ones."""
 
+import asyncio
 import json
 
 import pytest
 from opentelemetry.semconv._incubating.metrics.mcp_metrics import MCP_CLIENT_OPERATION_DURATION
+from yarl import URL
 
 from gateway.errors import (
     GatewayError,
@@ -13,19 +15,23 @@ from gateway.errors import (
     UpstreamInvalidResponse,
     UpstreamNotFound,
     UpstreamRejected,
+    UpstreamTimeout,
     UpstreamTooLarge,
 )
-from gateway.foundation.mcp import HANDSHAKE_VERSIONS, VERSIONS
+from gateway.foundation.mcp import HANDSHAKE_VERSIONS, OLDEST_VERSION, VERSIONS, has_handshake
 from gateway.foundation.telemetry.metrics import REGISTRY
 from gateway.kinds.importing.mapping import Options, import_document
+from gateway.upstream.mcp_messages import message
+from gateway.upstream.mcp_servers import McpAddress, described
 from tests.harness.mcp_server import SEARCH, tools
 from tests.upstream.mcp_reached import KIND, TITLE, reaching
+from tests.upstream.mcp_reached import URL as ADDRESS
 
 SERVERS = {
     **{f"{version}, {answers}": {"protocol": version, "streams": answers == "streams"}
        for version in VERSIONS for answers in ("JSON", "streams")},
     **{f"{version}, sessions": {"protocol": version, "has_sessions": True, "streams": True}
-       for version in HANDSHAKE_VERSIONS},
+       for version in (*HANDSHAKE_VERSIONS, OLDEST_VERSION)},
 }  # fmt: skip
 
 
@@ -40,7 +46,7 @@ async def test_tools_of_every_revision_are_called(members):
 
     assert connector.kind.spec.mcp == members["protocol"]
     assert [json.loads(each.decoded()["content"][0]["text"]) for each in results] == [TITLE, TITLE]
-    assert reached.server.asked.count("initialize") == (members["protocol"] in HANDSHAKE_VERSIONS)
+    assert reached.server.asked.count("initialize") == has_handshake(members["protocol"])
     assert reached.server.asked[-2:] == ["tools/call create_issue"] * 2
 
 
@@ -73,6 +79,44 @@ async def test_a_session_is_not_used_with_other_credentials():
     assert len({session_id for _, session_id in opened if session_id is not None}) == 2
 
 
+@pytest.mark.parametrize("protocol", HANDSHAKE_VERSIONS)
+async def test_what_a_server_asks_before_it_answers_is_refused_and_a_ping_is_answered(protocol):
+    asks = ("ping", "elicitation/create", "sampling/createMessage", "roots/list")
+    async with reaching(protocol=protocol, has_sessions=True, streams=True) as reached:
+        connector = await reached.connector("secret")
+        reached.server.asks = asks
+        reached.server.headers.clear()
+
+        await connector.execute(KIND, "create_issue", TITLE)
+
+    assert [each["id"] for each in reached.server.replies] == list(asks)
+    assert [each.get("result") for each in reached.server.replies] == [{}, None, None, None]
+    assert [each["error"]["code"] for each in reached.server.replies[1:]] == [-32601] * 3
+
+
+async def test_a_server_that_asks_without_end_is_answered_a_bounded_number_of_times():
+    async with reaching(protocol="2025-11-25", streams=True) as reached:
+        session = (await reached.connector()).session
+        reached.server.asks = ["ping"] * 30
+        with pytest.raises(UpstreamTimeout):
+            await session.ask(message(URL(f"{session.address}/mcp"), "tools/list", {}, "2025-11-25"), timeout=3)
+
+    assert len(reached.server.replies) == 20
+
+
+async def test_no_id_is_used_twice_in_a_session():
+    async with reaching(protocol="2025-11-25", has_sessions=True, streams=True) as reached:
+        connector = await reached.connector()
+        await connector.execute(KIND, "create_issue", TITLE)
+
+        titles = [f"Broken {number}" for number in range(5)]
+        calls = (connector.execute(KIND, "create_issue", {"title": each}) for each in titles)
+        results = [json.loads(each.decoded()["content"][0]["text"]) for each in await asyncio.gather(*calls)]
+
+    assert [each["title"] for each in results] == titles
+    assert reached.server.asked.count("initialize") == 1
+
+
 async def test_a_session_that_is_never_known_ends():
     async with reaching(protocol="2025-11-25", has_sessions=True) as reached:
         connector = await reached.connector()
@@ -94,6 +138,31 @@ async def test_every_page_of_tools_is_read():
         found = await reached.described()
 
     assert [each["name"] for each in found["tools"]] == [f"tool_{number}" for number in range(7)]
+
+
+async def test_a_list_that_does_not_come_in_time_is_given_up():
+    async with reaching(streams=True, is_silent=True) as reached:
+        with pytest.raises(UpstreamTimeout, match="has not listed its tools"):
+            await described(reached.upstreams, McpAddress(url=ADDRESS, kind=KIND), within=0.3)
+
+
+ODD_BODIES = {
+    "JSON as text": ("text/plain", b"%b"),
+    "JSON of no type": ("application/octet-stream", b"%b"),
+    "JSON with a byte order mark": ("application/json", b"\xef\xbb\xbf%b"),
+    "events with a byte order mark": ("text/event-stream; charset=utf-8", b"\xef\xbb\xbfdata: %b\n\n"),
+}
+
+
+@pytest.mark.parametrize(("media_type", "body"), ODD_BODIES.values(), ids=ODD_BODIES)
+async def test_a_response_is_read_whatever_its_type_and_its_byte_order_mark(media_type, body):
+    async with reaching() as reached:
+        connector = await reached.connector()
+        reached.server.wrapping = media_type, body
+
+        result = await connector.execute(KIND, "create_issue", TITLE)
+
+    assert json.loads(result.decoded()["content"][0]["text"]) == TITLE
 
 
 REFUSED = {

@@ -165,6 +165,7 @@ REFUSED = {
     "an address that is no URL": ({"mcp_server": {"url": "mcp.tracker.io"}}, "https"),
     "a loopback address": ({"mcp_server": {"url": "https://127.0.0.1/mcp"}}, "address refused"),
     "a name of the gateway's own": ({"mcp_server": {"url": URL, "kind": "github"}}, "already"),
+    "the name of an application": ({"mcp_server": {"url": URL, "kind": "zendesk"}}, "already"),
     "the name of the type": ({"mcp_server": {"url": URL, "kind": "mcp"}}, "already"),
     "a name that is none": ({"mcp_server": {"url": URL, "kind": "A b"}}, "kind"),
     "a header that is none": ({"mcp_server": {"url": URL, "header": "a b"}}, "header"),

@@ -25,6 +25,7 @@ from gateway.connectors.model import ConnectorRecord, Secret, references_in
 from gateway.connectors.store import ConnectorStore
 from gateway.errors import GatewayError, ReauthorizationRequired, Unavailable, UpstreamTimeout
 from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.telemetry import tracing
 from gateway.foundation.telemetry.metrics import REFRESHES
 from gateway.kinds.authentication import AuthMethod
 from gateway.kinds.catalog import Catalog
@@ -89,12 +90,13 @@ class Renewals:
         UpstreamError for any other failure.
         """
         key = (record.id, stale.version)
-        task = self._under_way.get(key)
-        if task is None:
-            task = asyncio.create_task(self._renew(record, stale), name=f"renew the tokens of {record.id}")
-            self._under_way[key] = task
-            task.add_done_callback(partial(self._on_done, key))
-        return await asyncio.shield(task)
+        with tracing.span("renew the access token", "internal"):
+            task = self._under_way.get(key)
+            if task is None:
+                task = asyncio.create_task(self._renew(record, stale), name=f"renew the tokens of {record.id}")
+                self._under_way[key] = task
+                task.add_done_callback(partial(self._on_done, key))
+            return await asyncio.shield(task)
 
     def _on_done(self, key: tuple[UUID, int], task: "asyncio.Task[Secret]") -> None:
         del self._under_way[key]

@@ -165,6 +165,8 @@ class Imports:
         """Raise InvalidParams for a name that an imported kind cannot have."""
         if self._catalog.is_of_folder(name) or name == MCP:
             raise InvalidParams(f"{name} is a kind of this gateway already; choose another name")
+        if name not in self._catalog.kinds and self._catalog.is_application(name):
+            raise InvalidParams(f"{name} is an application of this gateway already; choose another name")
 
     def require_same_server(self, spec: ConnectorSpec) -> None:
         """Raise InvalidParams if the name of a stranger's MCP server is that of a kind of another server.
@@ -183,7 +185,10 @@ class Imports:
         document, report = await self._mapped(ImportRequest(source=address.url, text=text, kind=address.kind))
         served = self._catalog.kinds.get(document["connector"]["kind"])
         if served is not None:
-            document = {**document, "entities": with_confirmed_effects(document["entities"], served)}
+            document = {
+                **document,
+                "entities": with_confirmed_effects(document["connector"], document["entities"], served),
+            }
         return document, report
 
     def _with_sign_in(self, address: McpAddress) -> McpAddress:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from time import time_ns
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -121,7 +122,7 @@ def has_spans() -> bool:
 def span(
     name: str, kind: str, parent: Mapping[str, Any] = _NOTHING, /, **attributes: str | int
 ) -> AbstractContextManager[None]:
-    """A span around the block; without OpenTelemetry none. `kind` is server, client or consumer.
+    """A span around the block; without OpenTelemetry none. `kind` is server, client, consumer or internal.
 
     `parent`: the trace context of the caller, if it is another than that of the current span, which is then a link.
     """
@@ -144,6 +145,18 @@ def _span(
         name, context=context, kind=SpanKind[kind.upper()], attributes=attributes, links=links
     ):
         yield
+
+
+def record_wait(name: str, seconds: float) -> None:
+    """A span of a wait of this task that ends now; without OpenTelemetry none."""
+    if _tracer is None:
+        return
+    from opentelemetry.propagate import extract
+    from opentelemetry.trace import get_current_span
+
+    context = None if get_current_span().get_span_context().is_valid else extract(_CARRIED.get())
+    end = time_ns()
+    _tracer.start_span(name, context=context, start_time=end - int(seconds * 1e9)).end(end)
 
 
 def mark_failed(error_type: str) -> None:

@@ -2,10 +2,11 @@
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 
-from gateway.kinds.catalog import Catalog
+from gateway.kinds.catalog import Catalog, Kind
 from gateway.kinds.find.verbs import COMMANDS
-from gateway.kinds.find.words import CONDITION_WORDS, EMPTY, words
+from gateway.kinds.find.words import CONDITION_WORDS, EMPTY, stems, words
 
 #: words of tasks; an application that is named "List" or "Monday" must not change the meaning of tasks for others
 _PLAIN_WORDS = EMPTY | CONDITION_WORDS | COMMANDS.keys()
@@ -17,14 +18,25 @@ _NOUN = (
 )
 
 
+def _entities_of(kind: Kind) -> Iterator[str]:
+    """The names and synonyms of a kind's entities."""
+    for entity_id, entity in kind.spec.entities.items():
+        yield entity_id.replace("_", " ")
+        yield from entity.synonyms
+
+
 class Applications:
     """The applications of a catalog by their names."""
 
     def __init__(self, catalog: Catalog) -> None:
         kinds: dict[str, set[str]] = defaultdict(set)
+        nouns = {tuple(stems(each)) for kind in catalog if kind.spec.mcp is None for each in _entities_of(kind)}
         for kind in catalog:
-            if not _PLAIN_WORDS.issuperset(words(kind.spec.application)):
-                kinds[kind.spec.application.lower()].add(kind.name)
+            name = kind.spec.application
+            # An MCP server gives itself a name; one that calls itself "Tickets" is not meant by every ticket.
+            is_noun = kind.spec.mcp is not None and tuple(stems(name)) in nouns
+            if not is_noun and not _PLAIN_WORDS.issuperset(words(name)):
+                kinds[name.lower()].add(kind.name)
         self._kinds = {name: frozenset(each) for name, each in kinds.items()}
         names = "|".join(re.escape(name) for name in sorted(self._kinds, key=len, reverse=True))
         #: a name with the preposition before it, if no noun follows: "in Zendesk" means the same as "Zendesk", but in

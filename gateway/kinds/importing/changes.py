@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gateway.kinds.catalog import Kind, Operation
+from gateway.kinds.requests import Action
 
 #: members of the kind whose change concerns all its operations
 _OF_KIND = (
@@ -74,16 +75,22 @@ def changes_between(old: Kind, new: Kind) -> Iterator[Change]:
             yield from _of_operation(before, after)
 
 
-def with_confirmed_effects(entities: Mapping[str, Any], accepted: Kind) -> dict[str, Any]:
-    """The entities of an MCP server; tools that are as they were accepted keep the effects that a person confirmed."""
+def with_confirmed_effects(
+    connector: Mapping[str, Any], entities: Mapping[str, Any], accepted: Kind
+) -> Mapping[str, Any]:
+    """The entities of an MCP server; tools that are as they were accepted keep the effects that a person confirmed.
+
+    A tool of another server, or at another address of it, is another tool.
+    """
+    if connector["server"] != accepted.spec.server:
+        return entities
     made, known = copy.deepcopy(dict(entities)), accepted.operations
     for entity, members in made.items():
         for name, action in members["actions"].items():
             before = known.get((entity, name))
             if before is None or before.action.tool is None:
                 continue
-            said = action.get("tool"), action["description"], action.get("params", {})
-            if said == (before.action.tool, before.action.description, before.action.params):
+            if Action.model_validate({**action, "effect": before.action.effect}) == before.action:
                 action["effect"] = str(before.action.effect)
     return made
 
@@ -107,7 +114,7 @@ def _of_operation(old: Operation, new: Operation) -> Iterator[Change]:
     for member in _TOLD:
         before, after = getattr(old.action, member), getattr(new.action, member)
         if before != after:
-            is_breaking = member in ("effect", "records", "record", "download")
+            is_breaking = member in ("effect", "records", "record", "download", "tool")
             yield Change(place, f"{member} {_shown(before)} → {_shown(after)}", is_breaking)
     if old.action.tool is not None and _texts(old) != _texts(new):
         yield Change(place, f"descriptions {_shown(_texts(old))} → {_shown(_texts(new))}")

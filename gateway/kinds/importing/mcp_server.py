@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
-from gateway.foundation.mcp import HANDSHAKE_VERSIONS, TASKS
+from gateway.foundation.mcp import TASKS, has_handshake
+from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.importing.authentication import oauth_method
 from gateway.kinds.importing.connector import kind_name
 from gateway.kinds.importing.model import CORRECTIONS, Confidence, Finding, ImportFailed, Node
+from gateway.kinds.importing.names import allowed, entity_name
 from gateway.kinds.importing.output_schemas import output_schema
 from gateway.kinds.importing.references import MAX_LEVELS, Document, is_too_deep, node_of
 from gateway.kinds.importing.words import identifier, phrase, plain
@@ -35,7 +37,7 @@ _STATES: Mapping[str, Any] = {
 #: maximum characters of a tool's name
 _MAX_NAME = 128
 #: names of actions that mean something else in a spec
-_RESERVED = frozenset({"list", "download", "get", "api_search", "search", "fetch", "read", "retrieve", "find"})
+_RESERVED = frozenset({"list", "download", "get", "api_search", SEARCH_ACTION})
 #: the first revision whose servers have tasks; those before the newest are asked for them
 _FIRST_WITH_TASKS = "2025-11-25"
 #: words that say nothing of a server
@@ -151,8 +153,8 @@ def _operation(
     entity, action = _names(name, title)
     operation = {
         "operationId": name,
-        "summary": str(tool.get("title") or node_of(tool.get("annotations")).get("title") or ""),
-        "description": str(tool.get("description") or ""),
+        "summary": _worded(tool.get("title") or node_of(tool.get("annotations")).get("title")),
+        "description": _worded(tool.get("description")) or ("" if _worded(name) else f"A tool of {title}."),
         "responses": {"200": {"description": "the result"}},
         "tags": [phrase(entity)],
         CORRECTIONS: {"entity": entity, "action": action, "effect": "write", "tool": name, **_RESULT, **members},
@@ -163,6 +165,11 @@ def _operation(
     is_required = bool(schemas[number].get("required"))
     body = {"required": is_required, "content": {"application/json": {"schema": schema}}}
     return {**operation, "requestBody": body}
+
+
+def _worded(text: object) -> str:
+    """A text that has words; an empty one in place of any other."""
+    return text if isinstance(text, str) and re.search(r"\w", plain(text)) else ""
 
 
 #: the result of every tool: `content`, and `structuredContent` if the tool has an output schema
@@ -184,7 +191,7 @@ def _task_members(root: Node, tool: Node, address: SplitResult) -> dict[str, Any
     Since 2026-07-28 the server decides at each call. Servers of 2025-11-25 say it of each tool, and are asked for it.
     """
     said = node_of(tool.get("execution")).get("taskSupport")
-    capabilities, is_asked = node_of(root.get("capabilities")), root[MARK] in HANDSHAKE_VERSIONS
+    capabilities, is_asked = node_of(root.get("capabilities")), has_handshake(root[MARK])
     if is_asked:
         of_calls = node_of(node_of(node_of(capabilities.get("tasks")).get("requests")).get("tools"))
         may_answer = root[MARK] == _FIRST_WITH_TASKS and "call" in of_calls and said in ("optional", "required")
@@ -208,10 +215,15 @@ def _names(tool: str, title: str) -> tuple[str, str]:
     """The entity, by the tool's prefix or else the server's name, and the action."""
     prefix, *rest = _SEPARATOR.split(tool, maxsplit=1)
     own = identifier(rest[0]) if rest else ""
-    if own and identifier(prefix) and own not in _RESERVED:
-        return identifier(prefix), own
+    if own and identifier(prefix) and _is_free(own):
+        return entity_name(identifier(prefix)), own
     action = identifier(tool) or "call"
-    return identifier(title) or "tools", f"call_{action}" if action in _RESERVED else action
+    return entity_name(identifier(title) or "tools"), action if _is_free(action) else f"call_{action}"
+
+
+def _is_free(action: str) -> bool:
+    """Whether a tool's action may have the name: none that means something else in a spec, or is taken for one."""
+    return action not in _RESERVED and allowed(action) == action
 
 
 def _schema(tool: Node, number: str) -> Node:

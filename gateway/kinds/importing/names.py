@@ -134,6 +134,11 @@ def first_verb(sentence: str) -> list[str]:
     return [verb for verb in map(plain_verb, words(sentence)[:1]) if verb]
 
 
+def entity_name(name: str) -> str:
+    """The name, or another one for it if no entity may have it."""
+    return _TAKEN.get(name, name)
+
+
 def entity_names(operation: SourceOperation, facts: PathFacts) -> Iterator[str]:
     """Names for the entity, the shortest first: the last noun with its parent, then with further ancestors, with the
     version, with a param."""
@@ -147,14 +152,14 @@ def entity_names(operation: SourceOperation, facts: PathFacts) -> Iterator[str]:
         groups[0] = groups[0][1:]
     if not groups:
         tag = identifier(operation.tags[0]) if operation.tags and "{" in operation.path else "root"
-        yield _TAKEN.get(tag, tag)
+        yield entity_name(tag)
         return
     nouns = [*map(singular, groups[-1][:-1]), groups[-1][-1]]
     ancestors = [singular(name) for group in groups[:-1] for name in group]
     parent = [singular(groups[-2][-1])] if len(groups) > 1 else []
     for above in (parent, *(ancestors[-count:] for count in range(2, len(ancestors) + 1))):
         name = identifier("_".join(_without_repeats([*above, *nouns])))
-        yield _TAKEN.get(name, name)
+        yield entity_name(name)
     version = path_names(operation.path).version
     if version.startswith("v"):
         yield f"{name}_{version}"

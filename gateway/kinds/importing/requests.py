@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs
 
+from gateway.foundation.texts import is_visible
 from gateway.kinds.importing.model import Finding, Node, NotMapped, SourceBody, SourceOperation, for_a_person, guessed
 from gateway.kinds.importing.references import Document, node_of
 from gateway.kinds.importing.responses import flattened
@@ -92,8 +93,9 @@ def _read(parameter: Node, schemas: Schemas) -> Schema:
     found = schemas.of_param(schema, str(parameter["name"]), parameter.get("description", ""))
     if parameter.get("deprecated") is True:
         found = {**found, "deprecated": True}
-    if "examples" not in found and isinstance(parameter.get("example"), str | int):
-        found = {**found, "examples": [parameter["example"]]}
+    example = parameter.get("example")
+    if "examples" not in found and isinstance(example, str | int) and is_visible(str(example)):
+        found = {**found, "examples": [example]}
     return found
 
 

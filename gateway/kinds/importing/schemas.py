@@ -7,6 +7,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from gateway.foundation.texts import is_visible
 from gateway.kinds.importing.model import Node
 from gateway.kinds.importing.references import Document, reference_of
 from gateway.kinds.importing.words import phrase, plain
@@ -15,6 +16,8 @@ Schema = dict[str, Any]
 
 #: levels of members that are tried for a param, and the maximum number of schemas in it; deeper members accept any JSON
 _DEPTHS, _MAX_PARTS = (6, 5, 4, 3, 2, 1), 150
+#: the maximum number of schemas on the first level; of a param with more no member is known
+_MAX_MEMBERS = 1_000
 #: maximum nesting of `allOf`, `oneOf` and `anyOf`
 _MAX_NESTED = 12
 #: formats with the same meaning in JSON Schema
@@ -29,7 +32,10 @@ _OF_TYPE: Mapping[str, tuple[str, ...]] = {
     "number": _BOUNDS,
 }
 _TYPES = ("string", "integer", "number", "boolean", "array", "object", "null")
-_MAX_ENUM = 300
+#: values of an enumeration, and the characters of each and of all of them; a longer one is left out
+_MAX_ENUM, _MAX_VALUE, _MAX_VALUES = 300, 500, 20_000
+#: maximum characters of a member's name
+_MAX_NAME = 200
 #: maximum characters of an example or a default
 _MAX_SHOWN = 60
 
@@ -48,6 +54,8 @@ class Schemas:
             found = self._converted(schema, depth)
             if self._size(found) <= _MAX_PARTS:
                 break
+        if self._size(found) > _MAX_MEMBERS:
+            found = self._converted(schema, 0)
         return described(found, name, plain(description))
 
     def _size(self, schema: Schema) -> int:
@@ -106,14 +114,15 @@ class Schemas:
         if depth <= 0:
             return {}
         properties: dict[str, Schema] = {}
-        for name, value in self._document.members(node, "properties").items():
-            if self._document.resolved(value).get("readOnly") is not True:
+        members = self._document.members(node, "properties")
+        for name, value in members.items():
+            if self._document.resolved(value).get("readOnly") is not True and _is_name(str(name)):
                 properties[str(name)] = described(self._converted(value, depth - 1), str(name))
         found: Schema = {"properties": properties} if properties else {}
         required = [each for each in _listed(node.get("required")) if each in properties]
         if required:
             found["required"] = list(dict.fromkeys(required))
-        if node.get("additionalProperties") is False and properties:
+        if node.get("additionalProperties") is False and properties and all(map(_is_name, map(str, members))):
             found["additionalProperties"] = False
         return found
 
@@ -145,7 +154,18 @@ def _enumeration(node: Node, types: Sequence[str]) -> list[Any]:
     elif types in (["integer"], ["number"]):
         values = [each for each in map(_number_of, values) if each is not None]
     is_plain = all(isinstance(each, str | int | float | bool | None) for each in values)
-    return list(dict.fromkeys(values)) if is_plain and len(values) <= _MAX_ENUM else []
+    return list(dict.fromkeys(values)) if is_plain and len(values) <= _MAX_ENUM and _are_shown(values) else []
+
+
+def _are_shown(values: Sequence[object]) -> bool:
+    """Whether the texts of an enumeration are short, and have no characters that a reader does not see."""
+    texts = [each for each in values if isinstance(each, str)]
+    is_short = sum(map(len, texts)) <= _MAX_VALUES and all(len(each) <= _MAX_VALUE for each in texts)
+    return is_short and all(map(is_visible, texts))
+
+
+def _is_name(name: str) -> bool:
+    return len(name) <= _MAX_NAME and is_visible(name)
 
 
 def _text_of(value: object) -> str:
@@ -189,7 +209,7 @@ def _annotations(node: Node) -> Schema:
 
 
 def _is_shown(value: object) -> bool:
-    return isinstance(value, str | int | float | bool) and 0 < len(str(value)) <= _MAX_SHOWN
+    return isinstance(value, str | int | float | bool) and 0 < len(str(value)) <= _MAX_SHOWN and is_visible(str(value))
 
 
 @lru_cache(1024)

@@ -3,6 +3,8 @@
 import html
 import re
 
+from gateway.foundation.texts import visible
+
 #: maximum characters of a description
 MAX_DESCRIPTION = 240
 _MAX_IDENTIFIER = 80
@@ -40,8 +42,7 @@ def plain(text: object, limit: int = MAX_DESCRIPTION) -> str:
     text = re.sub(r"(?m)^\s*(#{1,6}|>|\*|-|\|)\s+", "", text)
     text = re.sub(r"\[!\w+\]|{%.*?%}", " ", text)
     text = re.sub(r"`{1,3}|\*\*|__", "", text)
-    text = "".join(each if each.isprintable() else " " for each in text)
-    text = re.sub(r"\s+", " ", text).strip()
+    text = re.sub(r"\s+", " ", visible("".join(each if each.isprintable() else " " for each in text))).strip()
     return text if len(text) <= limit else _cut(text, limit)
 
 

@@ -51,6 +51,7 @@ from gateway.upstream.long_running.result_pages import listed, result_pages
 from gateway.upstream.mcp_messages import require_complete
 from gateway.upstream.mcp_results import LARGE_CONTENT, checked
 from gateway.upstream.prepared import PreparedCall
+from gateway.upstream.refusals import words_of
 from gateway.upstream.responses import NULL, ROOT, OperationResult, raw_at
 from gateway.upstream.retries import TRIES, back_off, is_refusal
 from gateway.upstream.run_context import InMemoryRunContext
@@ -315,7 +316,7 @@ class LongRun:
                     await self._close_again(number)
                 if poll.state in status.failed:
                     message = value_at(poll.document, status.message) if status.message else None
-                    reason = payloads.storable(str(message or poll.state))
+                    reason = words_of(str(message or poll.state))
                 if not poll.is_last:  # the end is reported with the results
                     await cancellation.ask_if_canceled()
                     await self._progress(partial(self._portions.note_progress, number, done))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gateway.kinds.importing.changes import changes_between
+from gateway.kinds.importing.changes import changes_between, with_confirmed_effects
 from gateway.kinds.importing.importing import kind_of
 from gateway.kinds.importing.mapping import Imported, Options, import_document
 from gateway.kinds.importing.model import ImportFailed
@@ -29,7 +29,16 @@ NAMES = {
     "list": "tracker.call_list",
     "search": "tracker.call_search",
     "download": "tracker.call_download",
+    "fetch": "tracker.call_fetch",
+    "api_search": "tracker.call_api_search",
+    "context_store_search": "tracker.call_context_store_search",
+    "updates": "tracker.call_updates",
+    "issues.context_store_search": "tracker.issues_context_store_search",
+    "issues.crate": "tracker.issues_crate",
+    "connector.create": "connector_resources.create",
     "2fa": "tracker.x2fa",
+    "#": "tracker.call",
+    "日本語": "tracker.call",
     "Straße-öffnen": "tracker.stra_e_ffnen",
 }
 
@@ -40,6 +49,19 @@ def test_a_tool_has_the_name_of_its_prefix_or_of_its_server(name, operation):
 
     assert [str(each) for each in kind.operations.values()] == [operation]
     assert kind.operation(*operation.split(".")).action.tool == name
+
+
+def test_a_server_whose_name_no_entity_may_have_is_imported():
+    kind = kind_of(imported(tool("act"), serverInfo={"name": "connector"}))
+
+    assert [str(each) for each in kind.operations.values()] == ["connector_resources.act"]
+
+
+@pytest.mark.parametrize(("description", "shown"), [("...", "act"), ("課題を作成します。", "課題を作成します。")])
+def test_a_description_without_words_is_none(description, shown):
+    [operation] = kind_of(imported(tool("act", description=description))).operations.values()
+
+    assert operation.action.description == shown
 
 
 def test_tools_with_the_same_name_here_are_all_there():
@@ -55,6 +77,7 @@ def test_every_tool_is_called_at_the_address_of_the_server():
     assert {each.action.request for each in kind.operations.values()} == {"POST /v1/mcp"}
 
 
+HIDDEN = "a\x1b[2J\u202eb\u200b\ufe01\U000e0041"
 SCHEMAS = {
     "references within the schema": (
         {
@@ -67,6 +90,35 @@ SCHEMAS = {
     "a name with a dot": (
         {"type": "object", "properties": {"a.b": {"type": "integer", "description": "number"}}},
         {"body": {"type": "object", "properties": {"a.b": {"type": "integer", "description": "number"}}}},
+    ),
+    "texts with characters that nobody sees": (
+        {
+            "type": "object",
+            "properties": {
+                "a": {"type": "string", "enum": [HIDDEN, "b"], "default": HIDDEN, "examples": [HIDDEN]},
+                "b": {"type": "object", "properties": {HIDDEN: {}, "c": {}}, "additionalProperties": False},
+            },
+        },
+        {
+            "a": {"type": "string", "description": "a"},
+            "b": {"type": "object", "properties": {"c": {"description": "c"}}, "description": "b"},
+        },
+    ),
+    "values that are too long": (
+        {"type": "object", "properties": {"a": {"type": "string", "enum": ["x" * 501, "y"]}}},
+        {"a": {"type": "string", "description": "a"}},
+    ),
+    "values that are too many characters": (
+        {"type": "object", "properties": {"a": {"type": "string", "enum": [f"{each:0>400}" for each in range(51)]}}},
+        {"a": {"type": "string", "description": "a"}},
+    ),
+    "a name that is too long": (
+        {"type": "object", "properties": {"a": {"type": "object", "properties": {"n" * 201: {}}}}},
+        {"a": {"type": "object", "description": "a"}},
+    ),
+    "too many members": (
+        {"type": "object", "properties": {f"a{number}": {"type": "string"} for number in range(1_001)}},
+        {"body": {"type": "object"}},
     ),
     "no arguments": ({"type": "object", "properties": {}}, {}),
     "any arguments": ({"type": "object", "additionalProperties": True}, {"body": {"type": "object"}}),
@@ -140,6 +192,35 @@ def test_whatever_models_read_of_a_tool_is_a_difference(new, words):
     changes = [str(each) for each in changes_between(kind_of(imported(OLD)), kind_of(imported(new)))]
 
     assert any(words in each for each in changes), changes
+
+
+def test_another_tool_under_the_name_of_an_operation_breaks_its_callers():
+    old, new = kind_of(imported(tool("読む"))), kind_of(imported(tool("書く")))
+
+    changes = [each for each in changes_between(old, new) if "tool" in each.text]
+
+    assert [(each.is_breaking, "読む → 書く" in each.text) for each in changes] == [(True, True)]
+
+
+CONFIRMED = {
+    "the same": ({}, "read"),
+    "another description": ({"tools": [tool("act", description="Deletes.")]}, "write"),
+    "another param": ({"tools": [tool("act", {"type": "object", "properties": {"a": {}}})]}, "write"),
+    "another server": ({"server": "https://mcp.other.io/v1/mcp"}, "write"),
+    "another address of the server": ({"server": "https://mcp.tracker.io/v2/mcp"}, "write"),
+    "another query": ({"server": "https://mcp.tracker.io/v1/mcp?team=2"}, "write"),
+}
+
+
+@pytest.mark.parametrize(("members", "effect"), CONFIRMED.values(), ids=CONFIRMED)
+def test_a_confirmed_effect_is_that_of_one_tool_of_one_server(members, effect):
+    accepted = imported(tool("act"))
+    accepted.entities["tracker"]["actions"]["act"]["effect"] = "read"
+
+    found = imported(*members.pop("tools", [tool("act")]), **members)
+
+    entities = with_confirmed_effects(found.connector, found.entities, kind_of(accepted))
+    assert entities["tracker"]["actions"]["act"]["effect"] == effect
 
 
 def test_the_same_tools_are_no_difference():
