@@ -16,6 +16,7 @@ import aiohttp
 import asyncpg
 import psutil
 import pytest
+from yarl import URL
 
 from gateway.web.route import Route
 from gateway.web.routes import ROUTES
@@ -112,7 +113,7 @@ class Front:
     def credentials(self, route: Route) -> list[str]:
         """The headers that say who sends a request: of a browser, or of a program."""
         if route.is_page or route.is_browser_step:
-            cookies = self.browser.session.cookie_jar.filter_cookies(aiohttp.client.URL(self.base_url))
+            cookies = self.browser.session.cookie_jar.filter_cookies(URL(self.base_url))
             return [f"Cookie: {'; '.join(f'{name}={cookie.value}' for name, cookie in cookies.items())}"]
         return [f"Authorization: {self.api.headers['Authorization']}"]
 
@@ -161,7 +162,8 @@ VALUES: dict[str, dict[str, str]] = {}
 
 def is_long(route: Route) -> bool:
     """Whether an answer may be long: a page of a list, a stream, or something else than the JSON of one item."""
-    return route.has_pages or route.is_array or 200 in route.media or (route.is_page and "{" not in route.path)
+    is_page = route.is_page and not route.is_browser_step and "{" not in route.path
+    return is_page or route.has_pages or route.is_array or 200 in route.media
 
 
 def _head(method: str, target: str, *lines: str) -> bytes:

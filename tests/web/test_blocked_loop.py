@@ -71,6 +71,10 @@ def requests_of(route: Route, connector_id: str, shape: str, value: bytes) -> It
         yield Request(f"{route.method} {route.path}", route.method, path, form, "application/x-www-form-urlencoded")
     if route.line_media:
         yield Request(f"{route.method} {route.path} lines", route.method, path, value + b"\n", route.line_media[0])
+    if route.line_media and shape == "a text":
+        for line in (b"\n", b"{}\n", b"[]\n", b'{"entity":"tickets","action":"list"}\n'):
+            lines = line * (BODY // len(line))
+            yield Request(f"{route.method} {route.path} {line!r}", route.method, path, lines, route.line_media[0])
     if route.query is not None and shape == "a text":
         for name in _members(route.query):
             for text in (",".join(["ab"] * (QUERY // 3)), "*" * QUERY, "[" * QUERY, "9" * QUERY):

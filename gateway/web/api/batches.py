@@ -184,13 +184,15 @@ async def received_lines(request: web.Request, chunks: AsyncIterator[bytes]) -> 
         received += len(chunk)
         if received > MAX_BYTES:
             raise BodyTooLarge(f"the body is larger than {MAX_BYTES} bytes; split the batch")
-        first, *lines = chunk.split(b"\n")
-        rest += first
+        *lines, last = chunk.split(b"\n")
+        if lines:
+            lines[0] = bytes(rest) + lines[0]
+            rest = bytearray()
+        rest += last
         for line in lines:
             number += 1
-            if rest.strip():
-                yield _line(number, bytes(rest))
-            rest = bytearray(line)
+            if line.strip():
+                yield _line(number, line)
         if len(rest) > _MAX_LINE:
             raise BodyTooLarge(f"line {number + 1} is larger than {_MAX_LINE} bytes")
         if received - renewed >= _RENEWS_AFTER:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from aiohttp import BodyPartReader, web
+from aiohttp import BodyPartReader, MultipartReader, web
 from aiohttp.http_exceptions import BadHttpMessage
 
 from gateway.errors import BodyTooLarge, MalformedRequest
@@ -14,6 +14,8 @@ from gateway.web.console.session import read_console_form, require_csrf
 _MAX_FIELDS = 20
 #: bytes that are read at once
 _CHUNK = 64 << 10
+#: lines outside parts, which are the boundaries in a form of a browser, and headers of a part
+_MAX_LINES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,18 @@ class UploadForm:
 
     fields: dict[str, str]
     file: AsyncIterator[bytes] | None
+
+
+class _Parts(MultipartReader):
+    """The parts of a form. Text around them is not read: its lines would hold the event loop."""
+
+    _lines = 0
+
+    async def _readline(self) -> bytes:
+        self._lines += 1
+        if self._lines > _MAX_LINES:
+            raise ValueError("too many lines outside the parts")
+        return await super()._readline()
 
 
 async def read_upload_form(request: web.Request) -> UploadForm:
@@ -36,7 +50,7 @@ async def read_upload_form(request: web.Request) -> UploadForm:
     fields: dict[str, str] = {}
     room = request.client_max_size
     with _translated():
-        reader = await request.multipart()
+        reader = _Parts(request.headers, request.content, max_headers=_MAX_LINES)
         while (part := await reader.next()) is not None:
             if not isinstance(part, BodyPartReader) or part.name is None or len(fields) > _MAX_FIELDS:
                 raise MalformedRequest(f"the form must have named fields, at most {_MAX_FIELDS}")

@@ -1,5 +1,6 @@
 """Batches in the console: from typed lines, from a file, and refused."""
 
+import io
 import json
 import re
 
@@ -123,6 +124,18 @@ async def test_a_body_that_is_no_form_is_refused_like_other_invalid_input(browse
             statuses.append(response.status)
 
     assert set(statuses) <= {400, 403}
+
+
+async def test_lines_before_a_form_are_refused(browser: ConsoleBrowser):
+    form = '--x\r\nContent-Disposition: form-data; name="csrf"\r\n\r\n%s\r\n--x--\r\n' % await browser.csrf()
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    statuses = []
+    for lines in (0, 1000):
+        body = io.BytesIO(b"\r\n" * lines + form.encode())
+        async with browser.session.post(PAGE, data=body, headers=headers) as response:
+            statuses.append(response.status)
+
+    assert statuses == [422, 400]
 
 
 async def test_a_form_with_a_field_twice_or_with_large_fields_is_refused_before_its_end(
