@@ -143,12 +143,15 @@ async def stream(
     status: int = 200,
     headers: Mapping[str, str] = _NO_HEADERS,
 ) -> web.StreamResponse:
-    """Send text of the gateway in chunks, such as JSON or its lines."""
+    """Send text of the gateway in chunks, such as JSON or its lines. If `chunks` raises, or the caller may do less than
+    at the beginning, the middleware aborts the connection.
+    """
     response = web.StreamResponse(status=status, headers={"Content-Type": content_type, **headers})
     await response.prepare(request)
     if request.method == "HEAD":
         return response
-    async for chunk in chunks:
-        await response.write(chunk)
-    await response.write_eof()
+    async with request.app[SERVICES].standing.held(request[CALLER].client):
+        async for chunk in chunks:
+            await response.write(chunk)
+        await response.write_eof()
     return response

@@ -1,13 +1,17 @@
 """A storm of people: each has own connectors of five kinds, and uses them in every way while processes are killed.
 
-python -m tests.faults.people [--seed 1] [--people 60] [--calls 2500] [--faults 20]
+python -m tests.faults.people [--seed 1] [--people 60] [--calls 2500] [--faults 20] [--minutes 0]
+
+With `--minutes` the calls end after so many minutes, also if fewer were made.
 
 Each connector has an account of its own at the stand-in application, which says by whose credentials it is called, and
 whose records it sends. Each answer, each record of a copy and each event must be of the person who gets it.
 """
 
 import asyncio
+import itertools
 import logging
+import math
 import random
 import re
 import sys
@@ -118,6 +122,8 @@ class PeopleStorm:
     calls: int
     faults: int
     seed: int
+    #: seconds after which no further call begins
+    seconds: float
     report: LongWorkReport = field(init=False)
     http: aiohttp.ClientSession = field(init=False)
     #: a token of the program that opens sessions
@@ -130,8 +136,7 @@ class PeopleStorm:
     scheduled: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        amount = f"{len(self.people):,} people with {len(KINDS)} own connectors each, {self.calls:,} calls"
-        self.report = LongWorkReport(amount)
+        self.report = LongWorkReport(f"{len(self.people):,} people with {len(KINDS)} own connectors each")
         for name in (
             "answers and records",
             "with another's credential",
@@ -151,9 +156,13 @@ class PeopleStorm:
             self.report.counts["seconds of set-up"] = round(started - began)
             strikes = Strikes(self.gateway, self.seed, (KILL_WORKER, KILL_FRONT_END))
             ways = random.Random(self.seed).choices(list(_WAYS), list(_WAYS.values()), k=self.calls)
-            calls = iter(enumerate(ways))
+            calls = itertools.takewhile(lambda _: time.monotonic() - started < self.seconds, enumerate(ways))
+
+            def done() -> int:
+                return max(self.done, round(self.calls * min(1, (time.monotonic() - started) / self.seconds)))
+
             async with asyncio.TaskGroup() as storming:
-                storming.create_task(strikes.spread(self.faults, lambda: self.done, self.calls))
+                storming.create_task(strikes.spread(self.faults, done, self.calls))
                 for _ in range(_CONCURRENT):
                     storming.create_task(self._calling(calls))
             await eventually(self._are_due, within=_PATIENCE)
@@ -395,6 +404,7 @@ class PeopleStorm:
         counts["jobs and entries of another"] = await self.gateway.stores.value(
             _JOBS_OF_OTHERS
         ) + await self.gateway.stores.value(_ENTRIES_OF_OTHERS)
+        counts["calls"] = self.done
         counts["requests to accounts"] = accounts.requests_of.total()
         counts["accounts called"] = len(accounts.requests_of)
         counts["requests to shared accounts"] = sum(
@@ -451,11 +461,12 @@ async def _opened() -> AsyncIterator[tuple[Arena, Accounts, Receiver]]:
         yield gateway, accounts, receiver
 
 
-async def people_storm(people: int, calls: int, faults: int, seed: int = 1) -> LongWorkReport:
+async def people_storm(people: int, calls: int, faults: int, minutes: int = 0, seed: int = 1) -> LongWorkReport:
     """Run the storm; returns its report."""
+    seconds = 60.0 * minutes or math.inf
     async with _opened() as (gateway, accounts, receiver):
-        return await PeopleStorm(gateway, accounts, receiver, [*_people(people)], calls, faults, seed).run()
+        return await PeopleStorm(gateway, accounts, receiver, [*_people(people)], calls, faults, seed, seconds).run()
 
 
 if __name__ == "__main__":
-    sys.exit(run_alone(__doc__, people_storm, people=PEOPLE, calls=CALLS, faults=FAULTS))
+    sys.exit(run_alone(__doc__, people_storm, people=PEOPLE, calls=CALLS, faults=FAULTS, minutes=0))

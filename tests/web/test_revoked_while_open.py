@@ -6,16 +6,19 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from gateway.access.identity.tokens import hashed
+from gateway.web.streaming import stream
 from tests.agents.mcp.conftest import CAPABILITIES, VERSION, headers_of
 from tests.harness.caller import Api
-from tests.harness.in_process import FrontEnd
+from tests.harness.in_process import FrontEnd, front_end
 from tests.harness.sandbox import faults, received_requests
 from tests.harness.waiting import PATIENCE, eventually
 from tests.web.belongings import token_of
@@ -49,13 +52,13 @@ async def test_a_stream_of_events_ends(front: FrontEnd, setting: Setting):
 
     async with (
         asyncio.timeout(PATIENCE),
-        setting.revoked.session.get("/api/v1/events/stream", headers=setting.revoked.headers) as stream,
+        setting.revoked.session.get("/api/v1/events/stream", headers=setting.revoked.headers) as followed,
     ):
-        await stream.content.readuntil(b"event: connector.created\n")
-        await stream.content.readuntil(b"\n\n")
+        await followed.content.readuntil(b"event: connector.created\n")
+        await followed.content.readuntil(b"\n\n")
         await front.services.identity.disable_client(setting.revoked_id)
         await setting.other.connector()
-        rest = await stream.content.read()
+        rest = await followed.content.read()
 
     assert b"connector.created" not in rest
 
@@ -67,13 +70,13 @@ async def test_an_agents_stream_of_events_ends_with_the_reason(front: FrontEnd, 
 
     async with (
         asyncio.timeout(PATIENCE),
-        setting.revoked.session.post("/mcp", json=document, headers=headers) as stream,
+        setting.revoked.session.post("/mcp", json=document, headers=headers) as followed,
     ):
-        await stream.content.readuntil(b"notifications/events/active")
-        await stream.content.readuntil(b"\n\n")
+        await followed.content.readuntil(b"notifications/events/active")
+        await followed.content.readuntil(b"\n\n")
         await front.services.identity.disable_client(setting.revoked_id)
         await setting.other.connector()
-        lines = (await stream.content.read()).decode().splitlines()
+        lines = (await followed.content.read()).decode().splitlines()
 
     rest = [json.loads(line.removeprefix("data: ")) for line in lines if line.startswith("data: ")]
     ended = [each["params"]["error"] for each in rest if each.get("method") == "notifications/events/terminated"]
@@ -111,13 +114,13 @@ async def test_a_stream_of_a_job_ends(front: FrontEnd, setting: Setting):
 
     async with (
         asyncio.timeout(PATIENCE),
-        setting.revoked.session.get(f"{path}/events", headers=setting.revoked.headers) as stream,
+        setting.revoked.session.get(f"{path}/events", headers=setting.revoked.headers) as followed,
     ):
-        await stream.content.readuntil(b"event: status\n")
-        await stream.content.readuntil(b"\n\n")
+        await followed.content.readuntil(b"event: status\n")
+        await followed.content.readuntil(b"\n\n")
         await front.services.identity.disable_client(setting.revoked_id)
         await setting.other.post(f"{path}/cancel")
-        rest = await stream.content.read()
+        rest = await followed.content.read()
 
     assert b"event:" not in rest
 
@@ -188,6 +191,30 @@ async def test_a_download_is_aborted(front: FrontEnd, setting: Setting, end):
     assert (await noted(setting.other, "attachments.download"))["outcome"] == "unauthorized"
 
 
+async def endless(request: web.Request) -> web.StreamResponse:
+    """Lines without an end, as a long export has."""
+
+    async def lines() -> AsyncIterator[bytes]:
+        yield b"{}\n"
+        await asyncio.Event().wait()
+
+    return await stream(request, lines(), "application/x-ndjson")
+
+
+async def test_a_stream_of_lines_is_aborted(tmp_path: Path, database_url: str, redis_url: str):
+    async with front_end(tmp_path, database_url, redis_url, [web.get("/endless", endless)]) as front:
+        client_id, secret = await front.client()
+        async with (
+            Api.of(front.base_url, client_id, secret) as api,
+            api.session.get("/endless", headers=api.headers) as response,
+        ):
+            assert await response.content.readline() == b"{}\n"
+            await front.services.identity.disable_client(UUID(client_id))
+            with pytest.raises(aiohttp.ClientError):
+                async with asyncio.timeout(1):
+                    await response.content.read()
+
+
 async def test_an_upload_ends_before_the_application_has_the_file(front: FrontEnd, setting: Setting):
     desk = await setting.other.connector("jira", {"username": "ada@example.com", "password": "t"}, environment=ACME)
     begun = asyncio.Event()
@@ -220,16 +247,16 @@ async def test_a_stream_of_events_ends_when_its_client_may_see_less(front: Front
         headers = {"Authorization": f"Bearer {await token_of(front, person)}"}
         async with (
             asyncio.timeout(PATIENCE),
-            administrator.session.get("/api/v1/events/stream", headers=headers) as stream,
+            administrator.session.get("/api/v1/events/stream", headers=headers) as followed,
         ):
             await administrator.connector(name="First")
-            await stream.content.readuntil(b"event: connector.created\n")
+            await followed.content.readuntil(b"event: connector.created\n")
             await administrator.call("PUT", "/api/v1/groups/support", json={**rights, "scopes": ["read", "write"]})
             await administrator.connector(name="Second")
-            await stream.content.readuntil(b'"Second"')
-            await stream.content.readuntil(b"\n\n")
+            await followed.content.readuntil(b'"Second"')
+            await followed.content.readuntil(b"\n\n")
             await administrator.call("PUT", "/api/v1/groups/support", json={**rights, "workspaces": ["acme"]})
             await administrator.connector(name="Third")
-            rest = await stream.content.read()
+            rest = await followed.content.read()
 
     assert b"connector.created" not in rest
