@@ -10,6 +10,7 @@ from uuid import UUID
 
 from gateway.access.audit.activity import Cause
 from gateway.access.audit.entry import INSERT_ENTRIES, Entry
+from gateway.contract.cursors import cursor_after
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import (
@@ -203,10 +204,15 @@ class FoundJobs(NamedTuple):
     """Some jobs of a list, newest first."""
 
     jobs: Sequence[JobSummary]
-    #: whether more follow
-    has_more: bool
+    #: when the last one was created, and its id, even if it cannot be read; None if no more follow
+    last: tuple[datetime, UUID] | None
     #: the time of which they are, if a replica was read
     as_of: datetime | None
+
+    @property
+    def next_cursor(self) -> str | None:
+        """The cursor of the next page; None after the last one."""
+        return None if self.last is None else cursor_after([self.last], lambda place: place)
 
 
 class JobStore:
@@ -334,7 +340,8 @@ class JobStore:
         (rows, has_more), as_of = await self._database.read(
             organization_id, lambda connection: page_of_rows(connection, find, where.arguments, _WIDE, limit)
         )
-        return FoundJobs((await decoded(rows, summary_of, "a job")).values, has_more, as_of)
+        last = (rows[-1]["created_at"], rows[-1]["id"]) if has_more else None
+        return FoundJobs((await decoded(rows, summary_of, "a job")).values, last, as_of)
 
     async def counts(self, organization_id: UUID, filter_: JobFilter, limit: int) -> Mapping[JobStatus, int]:
         """The number of jobs of each status that match but for their status; at most `limit` of each are counted."""

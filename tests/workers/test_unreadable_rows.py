@@ -16,6 +16,7 @@ from gateway.connectors.model import REFERENCE, binding
 from gateway.connectors.reference_checks import checked_references
 from gateway.connectors.secret_values import open_secret_values
 from gateway.context_store.sync import schedule as synchronization
+from gateway.contract.cursors import read_time_cursor
 from gateway.contract.kinds import Effect
 from gateway.contract.schedules import ScheduleDefinition
 from gateway.errors import InternalError, Unavailable
@@ -595,14 +596,16 @@ async def test_a_job_whose_error_cannot_be_read_is_seen_and_canceled(services: S
     assert canceled.status == "canceled"
 
 
-async def test_a_page_of_jobs_is_without_the_one_that_cannot_be_read(services: Services, sql):
-    bench = Bench(services, sql)
+async def test_pages_of_jobs_are_without_the_one_that_cannot_be_read(services: Services, sql):
+    bench, store = Bench(services, sql), services.jobs.store
     organization_id = await bench.organization()
     jobs = [await bench.job(organization_id=organization_id) for _ in range(3)]
     await sql("UPDATE jobs SET surface = 'odd' WHERE id = $1", jobs[1])
 
-    page = await services.jobs.store.page(organization_id, JobFilter(), None, 10)
+    pages = [await store.page(organization_id, JobFilter(), None, 1)]
+    while (cursor := read_time_cursor(pages[-1].next_cursor)) is not None:
+        pages.append(await store.page(organization_id, JobFilter(), cursor, 1))
 
-    assert [each.id for each in page.jobs] == [jobs[2], jobs[0]]
+    assert [[each.id for each in page.jobs] for page in pages] == [[jobs[2]], [], [jobs[0]]]
     with pytest.raises(InternalError, match="a job cannot be read"):
-        await services.jobs.store.get(organization_id, jobs[1])
+        await store.get(organization_id, jobs[1])

@@ -106,6 +106,20 @@ async def test_the_same_hour_has_the_same_ids_when_it_is_published_again(meter: 
     assert again.number > first.number
 
 
+async def test_an_event_that_has_the_id_of_another_holds_up_none(meter: Meter):
+    """As an imported file may bring one."""
+    await meter.store(meter.entry("succeeded"))
+    [first] = await meter.events()
+    async with meter.database.system() as connection:
+        await connection.execute("UPDATE usage_events SET hour = hour - interval '1 hour' WHERE id = $1", first.id)
+    await meter.store(meter.entry("succeeded"), meter.entry("unknown", actor=UUID(int=8)))
+
+    again = await meter.events(after=first.number)
+
+    assert sorted(counts(again)) == [(0, 0, 1, 1), (1, 0, 0, 1)]
+    assert first.id not in [each.id for each in again]
+
+
 async def test_a_write_without_settlement_is_unknown_after_a_day_and_never_counted_again(meter: Meter):
     call_id = uuid4()
     await meter.store(meter.entry(None, "intent", call_id=call_id))
