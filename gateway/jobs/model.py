@@ -13,6 +13,8 @@ from gateway.access.identity.model import PersonSession
 from gateway.contract.jobs import FINAL, JobStatus
 from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
+from gateway.contract.problems import JobErrorView
+from gateway.errors import InternalError
 from gateway.foundation.telemetry import tracing
 from gateway.jobs.sealing import JobKey, JobSealing
 
@@ -245,14 +247,25 @@ def accepted_job(row: Any, new: NewJob) -> StoredJob:
 def _members(row: Any) -> dict[str, Any]:
     members = dict(row)
     members["labels"] = json.loads(members["labels"])
-    for name in ("error", "approval"):
-        members[name] = None if members[name] is None else json.loads(members[name])
+    members["error"] = None if members["error"] is None else _error_of(members["error"])
+    if members["approval"] is not None:
+        members["approval"] = msgspec.json.decode(members["approval"], type=dict[str, Any])
     if members["session"] is not None:
         members["session"] = msgspec.json.decode(members["session"], type=PersonSession)
     members["effect"] = Effect(members["effect"])
     members["surface"] = Surface(members["surface"])
     members["status"] = JobStatus(members["status"])
     return members
+
+
+def _error_of(text: str) -> dict[str, Any]:
+    """The error of a job. One that cannot be read is an error too, so that the job is seen, canceled and ended."""
+    try:
+        error = msgspec.json.decode(text, type=dict[str, Any])
+        msgspec.convert(error, JobErrorView)
+    except (msgspec.DecodeError, RecursionError):
+        return {"code": InternalError.code, "detail": "the error of this job cannot be read"}
+    return error
 
 
 def url_of(job: JobSummary, base_url: str) -> str:

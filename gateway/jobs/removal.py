@@ -11,9 +11,10 @@ import msgspec
 
 from gateway.errors import InternalError, JobCanceled
 from gateway.foundation.db.pool import Connection, Database
-from gateway.jobs.leases import NOTHING_DONE
+from gateway.foundation.db.rows import readable
+from gateway.jobs.leases import NOTHING_DONE, JobOutcome
 from gateway.jobs.model import COLUMNS, job_of
-from gateway.jobs.outcome import classify_outcome
+from gateway.jobs.outcome import classify_outcome, unreadable_outcome
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.settlements import SETTLED, settling
 from gateway.jobs.tasks import TASKS, sql_names
@@ -122,12 +123,17 @@ class JobRemoval:
     async def _end(self, connection: Connection, rows: Sequence[Any]) -> None:
         """End these jobs with what is known of them."""
         for row in rows:
-            job = job_of(row, self._sealing)
-            outcome = classify_outcome(job, _DELETED, job.in_flight_since)
+            ended = readable(row, self._ended, "a job")
+            outcome = unreadable_outcome(row, ended) if isinstance(ended, InternalError) else ended
             error = outcome.error_text
             await connection.execute(
-                _END, job.organization_id, job.id, outcome.status, error, outcome.message, self._retention
+                _END, row["organization_id"], row["id"], outcome.status, error, outcome.message, self._retention
             )
+
+    def _ended(self, row: Any) -> JobOutcome:
+        """How the job in the row ends."""
+        job = job_of(row, self._sealing)
+        return classify_outcome(job, _DELETED, job.in_flight_since)
 
     async def after(self, organization_id: UUID, connector_id: UUID, job_id: UUID) -> list[tuple[UUID, int]]:
         """Ids and fences of the next batch of its jobs, in the order of ids, after `job_id`."""
@@ -149,7 +155,7 @@ def _emptied(error: str) -> str:
     """The error with what is known of the job, without what the application or the caller sent."""
     try:
         members = msgspec.json.decode(error, type=dict[str, Any])
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         members = {}
     kept = {name: members[name] for name in _STAYING if members.get(name) is not None}
     emptied = {"code": InternalError.code, **kept, "detail": "the connector of this job was deleted"}

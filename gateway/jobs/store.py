@@ -10,6 +10,7 @@ from uuid import UUID
 
 from gateway.access.audit.activity import Cause
 from gateway.access.audit.entry import INSERT_ENTRIES, Entry
+from gateway.contract.cursors import cursor_after
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.errors import (
@@ -23,11 +24,10 @@ from gateway.errors import (
 )
 from gateway.foundation.aio.batching import Batcher
 from gateway.foundation.aio.retries import retry_until_available
-from gateway.foundation.aio.turns import mapped
 from gateway.foundation.db.batch_writer import rows_of
 from gateway.foundation.db.page_bytes import page_of_rows
 from gateway.foundation.db.pool import Connection, Database
-from gateway.foundation.db.rows import readable, require_readable
+from gateway.foundation.db.rows import decoded, readable, require_readable
 from gateway.foundation.db.where import OWNED, Where
 from gateway.jobs.leases import LARGE_TIMEOUT, LEASE, NOTHING_DONE
 from gateway.jobs.model import (
@@ -204,10 +204,15 @@ class FoundJobs(NamedTuple):
     """Some jobs of a list, newest first."""
 
     jobs: Sequence[JobSummary]
-    #: whether more follow
-    has_more: bool
+    #: when the last one was created, and its id, even if it cannot be read; None if no more follow
+    last: tuple[datetime, UUID] | None
     #: the time of which they are, if a replica was read
     as_of: datetime | None
+
+    @property
+    def next_cursor(self) -> str | None:
+        """The cursor of the next page; None after the last one."""
+        return None if self.last is None else cursor_after([self.last], lambda place: place)
 
 
 class JobStore:
@@ -259,7 +264,7 @@ class JobStore:
                     raise IdempotencyMismatch(
                         f"the Idempotency-Key {key.key!r} was used for a different request; use a new key"
                     )
-                return AcceptedJob(job_of(members, self._sealing), is_new=False)
+                return AcceptedJob(require_readable(self._readable(members)), is_new=False)
 
     async def is_used(self, new: NewJob, key: IdempotencyKey) -> bool:
         """Whether the key was used before, so that `accept` would return its job."""
@@ -323,19 +328,20 @@ class JobStore:
             row = await connection.fetchrow(_GET, organization_id, job_id)
         if row is None:
             raise NotFound("there is no such job")
-        return summary_of(row)
+        return _summary(row)
 
     async def page(
         self, organization_id: UUID, filter_: JobFilter, before: tuple[datetime, UUID] | None, limit: int
     ) -> FoundJobs:
-        """Jobs that match, newest first, as many as a page has."""
+        """Jobs that match, newest first, as many as a page has, without those that cannot be read."""
         where = _matching(organization_id, filter_)
         where.add("(created_at, id) < ({}, {})", *(before or (None, None)))
         find = _newest(where.text, filter_.statuses, where.argument(limit + 1))
         (rows, has_more), as_of = await self._database.read(
             organization_id, lambda connection: page_of_rows(connection, find, where.arguments, _WIDE, limit)
         )
-        return FoundJobs(await mapped(summary_of, rows), has_more, as_of)
+        last = (rows[-1]["created_at"], rows[-1]["id"]) if has_more else None
+        return FoundJobs((await decoded(rows, summary_of, "a job")).values, last, as_of)
 
     async def counts(self, organization_id: UUID, filter_: JobFilter, limit: int) -> Mapping[JobStatus, int]:
         """The number of jobs of each status that match but for their status; at most `limit` of each are counted."""
@@ -373,7 +379,7 @@ class JobStore:
         """The job, canceled or with its cancellation requested; None if it has ended or cannot be canceled."""
         async with self._database.tenant(organization_id) as connection:
             row = await connection.fetchrow(_CANCEL, organization_id, job_id, self._retention)
-        return None if row is None else summary_of(row)
+        return None if row is None else _summary(row)
 
     async def get_stored(self, organization_id: UUID, job_id: UUID) -> StoredJob:
         """The job with its params and state; raises NotFound, and InternalError for a row that cannot be read."""
@@ -384,10 +390,10 @@ class JobStore:
         return require_readable(self._readable(row))
 
     async def queued(self, organization_id: UUID, connector_id: UUID, task: str, limit: int) -> Sequence[StoredJob]:
-        """Queued jobs of a connector and a task, oldest first."""
+        """Queued jobs of a connector and a task, oldest first, without those that cannot be read."""
         async with self._database.tenant(organization_id) as connection:
             rows = await connection.fetch(_QUEUED, organization_id, connector_id, task, limit)
-        return [job_of(row, self._sealing) for row in rows]
+        return (await decoded(rows, lambda row: job_of(row, self._sealing), "a job")).values
 
     async def head(self, job: JobSummary) -> dict[str, Any] | None:
         """The job's result without its records."""
@@ -431,6 +437,11 @@ class JobStore:
         async with self._database.system() as connection:
             row = await connection.fetchrow(_FOLLOWED_BY, job_id, token_hash, seconds)
         return None if row is None else (row["client_id"], row["organization_id"])
+
+
+def _summary(row: Any) -> JobSummary:
+    """The job in the row; raises InternalError for one that cannot be read."""
+    return require_readable(readable(row, summary_of, "a job"))
 
 
 def _matching(organization_id: UUID, filter_: JobFilter) -> Where:

@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from gateway.errors import GatewayError, ResultExpired
+from gateway.foundation.db.notifications import CHANNEL
 from gateway.foundation.vault.sealed_file import MAGIC, Lock, SealedFileError, SealedWriter, sealed_lines
 from gateway.jobs.stored_files.model import StoredFile
 from gateway.run.moving.arrival import Trust
@@ -321,6 +322,30 @@ CASES: Mapping[str, tuple[Change, str]] = {
         lambda file, other: file.change("schedules", next_run_at="infinity"),
         "schedules .*: next_run_at is infinity; a time is",
     ),
+    "a job whose changes cannot be counted": (
+        lambda file, other: file.change("jobs", version=2**63 - 1),
+        "jobs .*: version is 9223372036854775807; a number is at most 4611686018427387904",
+    ),
+    "a job whose next event is there already": (
+        lambda file, other: file.add(
+            "job_events", job_id=member_of(file, "jobs", "id"), number=1000, event="status", data="{}", at=NOW
+        ),
+        "job_events .*: the job has the number of its last event",
+    ),
+    "a chain whose next entry is there already": (
+        lambda file, other: file.first("audit").update(
+            is_waiting=False, chain={"seq": 1000, "hash": "h", "previous": "p", "names": "{}"}
+        ),
+        "audit_chain .*: the head of the chain has the number",
+    ),
+    "a feed whose next event is there already": (
+        lambda file, other: file.change("events", last_id=1000),
+        "events .*: an event has a size, and the feed has the number",
+    ),
+    "an event that counts backwards": (
+        lambda file, other: file.change("events", size=-1),
+        "events .*: an event has a size, and the feed has the number",
+    ),
     "a row that is none": (
         lambda file, other: file.change("workspaces", created_at="never"),
         "workspaces: a row is not valid",
@@ -387,9 +412,15 @@ async def test_a_shared_client_acts_for_both_and_keeps_its_secret_and_rights(mov
     members.add("group_members", group_name=members.first("groups")["name"], client_id=victim.client)
 
     in_group = await answer(moving, members, trust)
+    told: list[object] = []
+    listening = await asyncpg.connect(moving.target.services.database.url)
+    await listening.add_listener(CHANNEL, lambda *notified: told.append(notified[-1]))
     await imported(moving, forged.lines(), trust)
+    await listening.execute("SELECT 1")  # notifications of before come first
+    await listening.close()
 
     assert "group_members" in in_group
+    assert f"client:{victim.client}" in told
     client = await moving.target.services.identity.client(UUID(victim.client))
     assert client is not None
     assert client.client.organization_ids == {UUID(victim.organization), moving.busy.id}
@@ -567,6 +598,41 @@ TIMES = {
 }
 
 
+_NUMBERS = """
+    SELECT attname AS name, number.typlen AS size, atttypid <> number.oid AS is_list
+    FROM pg_attribute JOIN pg_type AS number ON atttypid IN (number.oid, number.typarray)
+    WHERE attrelid = to_regclass($1) AND attnum > 0 AND NOT attisdropped AND attgenerated = '' AND attidentity = ''
+      AND number.typname IN ('int2', 'int4', 'int8')
+"""
+
+
+async def test_every_number_that_cannot_be_counted_up_is_refused(database_url: str):
+    """The tables and columns are those of the catalog, so that new ones are in this test."""
+    own, columns = uuid4(), set()
+    owner = await asyncpg.connect(database_url)
+    try:
+        for statement in await owner.fetch(_ENUMERATIONS):
+            await owner.execute(statement[0])
+        await owner.execute("SET session_replication_role = replica")
+        transaction = owner.transaction()
+        await transaction.start()
+        for each in MOVED:
+            await inserted(owner, each.name, owned(each.name, own))
+            for number in await owner.fetch(_NUMBERS, each.name):
+                most = 2 ** (8 * number["size"] - 1) - 1
+                given = f'"{number["name"]}" = {f"ARRAY[0, {most}]" if number["is_list"] else most}'
+                await owner.execute(f'UPDATE "{each.name}" SET {given} WHERE xmin = pg_current_xact_id()::xid')
+                columns.add((each.name, number["name"]))
+        ownership = await Ownership.read(owner, [each.name for each in MOVED])
+        found = {(fault.table, fault.names) async for fault in ownership.unfit_values(owner, own)}
+        await transaction.rollback()
+    finally:
+        await owner.close()
+
+    assert len(columns) > 50
+    assert found == columns
+
+
 async def test_every_time_that_python_cannot_read_is_refused(database_url: str):
     """The tables and columns are those of the catalog, so that new ones are in this test."""
     own, columns, found = uuid4(), set(), {}
@@ -585,7 +651,7 @@ async def test_every_time_that_python_cannot_read_is_refused(database_url: str):
                     given = ", ".join(f"\"{name}\" = '{time}'" for name in names)
                     await owner.execute(f'UPDATE "{each.name}" SET {given} WHERE xmin = pg_current_xact_id()::xid')
             ownership = await Ownership.read(owner, [each.name for each in MOVED])
-            found[time] = {(fault.table, fault.names) async for fault in ownership.unreadable_times(owner, own)}
+            found[time] = {(fault.table, fault.names) async for fault in ownership.unfit_values(owner, own)}
             await transaction.rollback()
     finally:
         await owner.close()

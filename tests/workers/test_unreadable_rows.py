@@ -12,16 +12,21 @@ import pytest
 
 from gateway.connectors.imports.store import ImportedKindStore
 from gateway.connectors.key_rotation.rotation import Rotation
+from gateway.connectors.model import REFERENCE, binding
+from gateway.connectors.reference_checks import checked_references
+from gateway.connectors.secret_values import open_secret_values
 from gateway.context_store.sync import schedule as synchronization
+from gateway.contract.cursors import read_time_cursor
 from gateway.contract.kinds import Effect
 from gateway.contract.schedules import ScheduleDefinition
-from gateway.errors import Unavailable
+from gateway.errors import InternalError, Unavailable
 from gateway.events.store import WebhookStore
 from gateway.events.subscription_store import SubscriptionStore
 from gateway.foundation.vault.vault import Vault
 from gateway.jobs.claims import Claims, Shares
 from gateway.jobs.maintenance import Maintenance
-from gateway.jobs.model import NewJob
+from gateway.jobs.model import JobFilter, NewJob
+from gateway.jobs.removal import JobRemoval
 from gateway.jobs.sealing import JobSealing
 from gateway.jobs.store import JobStore
 from gateway.jobs.tasks import DELETE_ORGANIZATION
@@ -370,6 +375,83 @@ class RefusedApprovals(Loop):
         return await self.went_on(row)
 
 
+class JobsOfDeletedConnector(Loop):
+    """Of one connector, whose jobs have begun."""
+
+    table = "jobs"
+    status = "queued"
+    damages = (*LostJobs.damages, "error = '{'", "error = '[]'", f"error = '{DEEP}'")
+
+    def __init__(self, bench: Bench) -> None:
+        super().__init__(bench)
+        self.organization_id: UUID | None = None
+        self.connector_id = uuid4()
+        self.removal = JobRemoval(bench.services.database, 3600, bench.services.jobs.sealing)
+
+    async def row(self) -> UUID:
+        self.organization_id = self.organization_id or await self.bench.organization()
+        job_id = await self.bench.job(
+            organization_id=self.organization_id, connector_id=self.connector_id, effect=Effect.WRITE
+        )
+        await self.bench.sql("UPDATE jobs SET status = $2, in_flight_since = now() WHERE id = $1", job_id, self.status)
+        return job_id
+
+    async def run(self) -> None:
+        await self.removal.cancel(self.organization_id, self.connector_id)
+        jobs = await self.removal.after(self.organization_id, self.connector_id, UUID(int=0))
+        await self.removal.empty(self.organization_id, [job_id for job_id, _ in jobs])
+
+    async def went_on(self, row: UUID) -> bool:
+        query = """
+            SELECT status IN ('failed', 'unknown') AND error LIKE '%the connector of this job was deleted%'
+               AND params = '{}' FROM jobs WHERE id = $1
+        """
+        return bool(await self.bench.one(query, row))
+
+    async def cost(self, row: UUID) -> bool:
+        """It ends like the others."""
+        return await self.went_on(row)
+
+
+class RunningJobsOfDeletedConnector(JobsOfDeletedConnector):
+    status = "running"
+
+    async def run(self) -> None:
+        await self.removal.end_running(self.organization_id, self.connector_id)
+        await super().run()
+
+
+class CheckedReferences(Loop):
+    table = "connector_secrets"
+    key = "connector_id"
+    damages = SEALED
+
+    async def row(self) -> UUID:
+        organization_id, connector_id = await self.bench.connector()
+        reference = {REFERENCE + "api_token": "vault://vault.test/kv/desk#token"}
+        sealed = self.bench.vault.seal(reference, binding(organization_id, connector_id, "support-desk", {}))
+        await self.bench.sql(
+            "INSERT INTO connector_secrets (connector_id, organization_id, key_id, wrapped_key, sealed) "
+            "VALUES ($1, $2, $3, $4, $5)",
+            connector_id, organization_id, sealed.key_id, sealed.wrapped_key, sealed.sealed,
+        )  # fmt: skip
+        return connector_id
+
+    async def run(self) -> None:
+        async with open_secret_values({}) as values:
+            checked = checked_references(self.bench.services.database, self.bench.vault, values)
+            self.checked = [each.connector_id async for each in checked]
+
+    async def went_on(self, row: UUID) -> bool:
+        return row in self.checked
+
+
+class CheckedConnectors(CheckedReferences):
+    table = "connectors"
+    key = "id"
+    damages = (f"environment = '{DEEP}'",)
+
+
 class RotatedKeys(Loop):
     table = "schedules"
     damages = ("wrapped_key = '\\x00'", "key_id = 'gone'")
@@ -391,7 +473,8 @@ class RotatedKeys(Loop):
 
 LOOPS = (
     ClaimsOfJobs, LostJobs, DueSchedules, DueWebhooks, EndedSubscriptions, PendingDeliveries, DueSynchronizations,
-    NoticedRecords, ServedKinds, DeletedOrganizations, RefusedApprovals, RotatedKeys,
+    NoticedRecords, ServedKinds, DeletedOrganizations, RefusedApprovals, JobsOfDeletedConnector,
+    RunningJobsOfDeletedConnector, CheckedReferences, CheckedConnectors, RotatedKeys,
 )  # fmt: skip
 
 
@@ -488,3 +571,41 @@ async def test_a_stored_job_whose_key_is_forgotten_is_unavailable_for_a_time(ser
     forgotten.hold(dict(services.keys.all))
 
     assert (await restarted.get_stored(organization_id, job_id)).params == {"subject": "a"}
+
+
+#: damage of an error: no JSON, no object, without its members, deeper than Python decodes
+ERRORS = ("{", "[]", '{"code": 5}', DEEP)
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=range(len(ERRORS)))
+async def test_a_job_whose_error_cannot_be_read_is_seen_and_canceled(services: Services, sql, error):
+    bench = Bench(services, sql)
+    job_id = await bench.job(params={"subject": "a"})
+    organization_id = await bench.one(
+        "UPDATE jobs SET status = 'waiting', error = $2 WHERE id = $1 RETURNING organization_id", job_id, error
+    )
+    store = services.jobs.store
+
+    seen = await store.get(organization_id, job_id)
+    listed = await store.page(organization_id, JobFilter(), None, 10)
+    canceled = await store.request_cancel(organization_id, job_id)
+
+    assert seen.error == {"code": "internal_error", "detail": "the error of this job cannot be read"}
+    assert [each.id for each in listed.jobs] == [job_id]
+    assert canceled is not None
+    assert canceled.status == "canceled"
+
+
+async def test_pages_of_jobs_are_without_the_one_that_cannot_be_read(services: Services, sql):
+    bench, store = Bench(services, sql), services.jobs.store
+    organization_id = await bench.organization()
+    jobs = [await bench.job(organization_id=organization_id) for _ in range(3)]
+    await sql("UPDATE jobs SET surface = 'odd' WHERE id = $1", jobs[1])
+
+    pages = [await store.page(organization_id, JobFilter(), None, 1)]
+    while (cursor := read_time_cursor(pages[-1].next_cursor)) is not None:
+        pages.append(await store.page(organization_id, JobFilter(), cursor, 1))
+
+    assert [[each.id for each in page.jobs] for page in pages] == [[jobs[2]], [], [jobs[0]]]
+    with pytest.raises(InternalError, match="a job cannot be read"):
+        await store.get(organization_id, jobs[1])

@@ -77,7 +77,7 @@ _COUNT_UNSETTLED = f"""
     {_ADD}
 """
 # The id follows from what the event counts and how many of the same were published before, so that a gateway that was
-# restored from a backup publishes an hour again under the same ids.
+# restored from a backup publishes an hour again under the same ids. An imported event that has the id holds up nothing.
 _PUBLISH = """
     WITH ended AS (
         DELETE FROM usage_open WHERE ctid = ANY (ARRAY(SELECT ctid FROM usage_open WHERE hour < $1 LIMIT $2))
@@ -85,14 +85,18 @@ _PUBLISH = """
     )
     INSERT INTO usage_events (id, organization_id, hour, client_id, person_id, workspace_name, writes, succeeded,
                               failed, unknown)
-    SELECT md5(json_build_array(organization_id, extract(epoch FROM hour), client_id, person_id, workspace_name, (
-                   SELECT count(*) FROM usage_events AS former
-                   WHERE former.organization_id = ended.organization_id AND former.hour = ended.hour
-                     AND (former.client_id, former.person_id, former.workspace_name)
-                         IS NOT DISTINCT FROM (ended.client_id, ended.person_id, ended.workspace_name)
-               ))::text)::uuid,
+    SELECT CASE WHEN EXISTS (SELECT FROM usage_events AS other WHERE other.id = event_id)
+                THEN gen_random_uuid() ELSE event_id END,
            organization_id, hour, client_id, person_id, workspace_name, writes, succeeded, failed, unknown
-    FROM ended ORDER BY organization_id, hour, workspace_name, client_id, person_id
+    FROM ended CROSS JOIN LATERAL (
+        SELECT md5(json_build_array(organization_id, extract(epoch FROM hour), client_id, person_id, workspace_name, (
+            SELECT count(*) FROM usage_events AS former
+            WHERE former.organization_id = ended.organization_id AND former.hour = ended.hour
+              AND (former.client_id, former.person_id, former.workspace_name)
+                  IS NOT DISTINCT FROM (ended.client_id, ended.person_id, ended.workspace_name)
+        ))::text)::uuid AS event_id
+    ) AS named
+    ORDER BY organization_id, hour, workspace_name, client_id, person_id
     RETURNING number
 """
 _FIND = """

@@ -414,6 +414,8 @@ class _Use:
         self.has_share = False
         self.connection: Connection | None = None
         self._backend: int | None = None
+        #: since when it is held, by the steady clock
+        self._held_at = 0.0
         #: the timeout of the wait for a connection
         self.limit: asyncio.Timeout | None = None
         #: whether it ended because PostgreSQL is unavailable
@@ -424,7 +426,7 @@ class _Use:
         self._timer = loop.call_later(_SLOW_AFTER, self._begin_check)
 
     def hold(self, connection: Connection) -> None:
-        self.connection, self._backend = connection, connection.get_server_pid()
+        self.connection, self._backend, self._held_at = connection, connection.get_server_pid(), steady()
         self._database.backends.add(self._backend)
 
     def end(self) -> None:
@@ -455,8 +457,9 @@ class _Use:
 
     def _is_elsewhere(self, found: Backends) -> bool:
         """Whether the connection leads to another server than the one that responds, for instance to a lost primary."""
-        is_known = found.all is not None and self._backend is not None and not self._database.has_pooler
-        return is_known and self._backend not in (found.all or ())
+        if self._backend is None or self._database.has_pooler:
+            return False
+        return found.lack(self._backend, self._held_at)
 
 
 def _is_closed(connection: Connection) -> bool:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
+from gateway.foundation.aio.clock import steady
 from gateway.foundation.aio.single_flight import SingleFlight
 from gateway.foundation.db.servers import DatabaseServers
 
@@ -86,6 +87,15 @@ class Backends:
     slow: frozenset[int] = frozenset()
     #: all of them; None if the server did not say
     all: frozenset[int] | None = None
+    #: when the server was asked, by the steady clock
+    asked_at: float = 0.0
+
+    def lack(self, backend: int, since: float) -> bool:
+        """Whether a backend that has been used `since` then is another server's; false if that is not known.
+
+        One that was connected after the server was asked may be its own.
+        """
+        return self.all is not None and backend not in self.all and since < self.asked_at
 
 
 class Presence:
@@ -118,7 +128,8 @@ class Presence:
     async def _fetch(self) -> Backends:
         connection = await self._servers.connect(statement_cache_size=0)
         try:
-            found = await connection.fetch(_BACKENDS)
-            return Backends(frozenset(pid for pid, is_slow in found if is_slow), frozenset(pid for pid, _ in found))
+            asked_at, found = steady(), await connection.fetch(_BACKENDS)
+            slow = frozenset(pid for pid, is_slow in found if is_slow)
+            return Backends(slow, frozenset(pid for pid, _ in found), asked_at)
         finally:
             connection.terminate()

@@ -259,8 +259,8 @@ class _Import:
         ownership = await Ownership.read(self._connection, [table.name for table in MOVED])
         async for fault in ownership.faults(self._connection, organization_id, self._known_clients):
             raise refused(fault.table, fault.row, fault.rule)
-        async for time in ownership.unreadable_times(self._connection, organization_id):
-            raise refused(time.table, time.row, time.rule)
+        async for unfit in ownership.unfit_values(self._connection, organization_id):
+            raise refused(unfit.table, unfit.row, unfit.rule)
 
     async def _finish(self, keys: Sequence[AuditKey]) -> None:
         organization_id = self._manifest.organization_id

@@ -1,5 +1,6 @@
-"""Checks that the rows of an import name nothing of another organization, and that Python can read their times. What is
-checked is read from the catalog of PostgreSQL, so that a new table or column is checked without being listed.
+"""Checks that the rows of an import name nothing of another organization, that Python can read their times, and that
+their numbers can be counted up. What is checked is read from the catalog of PostgreSQL, so that a new table or column
+is checked without being listed.
 """
 
 from collections import defaultdict
@@ -62,6 +63,18 @@ _TIMES = """
       AND atttypid IN ('timestamptz'::regtype, 'timestamp'::regtype, 'date'::regtype)
     ORDER BY 1, attnum
 """
+# Half of what the type has: no counter gets there.
+_NUMBERS = """
+    SELECT relname::text AS source, attname::text AS name, own.typcategory = 'A' AS is_list,
+           (2::numeric ^ (8 * number.typlen - 2))::bigint AS most
+    FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid AND attnum > 0 AND NOT attisdropped
+    JOIN pg_type AS own ON own.oid = atttypid
+    JOIN pg_type AS number ON number.oid = CASE own.typcategory WHEN 'A' THEN own.typelem ELSE own.oid END
+    WHERE relkind IN ('r', 'p') AND relnamespace = current_schema()::regnamespace
+      AND attgenerated = '' AND attidentity = ''
+      AND number.oid IN ('smallint'::regtype, 'integer'::regtype, 'bigint'::regtype)
+    ORDER BY 1, attnum
+"""
 # A client that the gateway had already may be named where it acts for the organization of the file alone.
 _OF_KNOWN_CLIENTS = " OR target.id = ANY ($2::uuid[])"
 _FOREIGN_TARGET = """
@@ -78,16 +91,22 @@ _REFERENCE = """
     SELECT {key} AS row, '{name}' AS names, {value} AS value FROM {source} AS own WHERE {is_own}
 """
 _IDENTITY = "SELECT '{source}' AS holder, other.{name} AS id FROM {source} AS other WHERE NOT ({is_own})"
-# The driver decodes times before any code of the gateway sees the row, and raises for those that Python does not have:
-# one of them would end each statement of all organizations that reads it.
-_UNREADABLE_TIMES = """
-    SELECT {key} AS row, times.name AS names, times.value
-    FROM {source} AS own CROSS JOIN LATERAL (VALUES {times}) AS times (name, is_unreadable, value)
-    WHERE {is_own} AND times.is_unreadable
+# The driver decodes times before any code of the gateway sees the row, and raises for those that Python does not have;
+# PostgreSQL raises for a number that would exceed its type. One of them would end each statement of all organizations
+# that reads it, or counts it up.
+_UNFIT_VALUES = """
+    SELECT {key} AS row, each.name AS names, each.value, each.words
+    FROM {source} AS own CROSS JOIN LATERAL (VALUES {values}) AS each (name, is_unfit, value, words)
+    WHERE {is_own} AND each.is_unfit
 """
 _TIME = """(
     '{name}', (own."{name}" < '0001-01-01T00:00:00Z' OR own."{name}" > '9999-12-31T23:59:59.999999Z')
-              AND own."{name}" IS DISTINCT FROM {infinite}, own."{name}"::text
+              AND own."{name}" IS DISTINCT FROM {infinite}, own."{name}"::text,
+    'a time is finite and within the years 1 to 9999'
+)"""
+_NUMBER = """(
+    '{name}', EXISTS (SELECT FROM {numbers} AS each (number) WHERE number NOT BETWEEN -{most} AND {most}),
+    left(own."{name}"::text, 100), 'a number is at most {most}'
 )"""
 
 
@@ -133,22 +152,24 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TimeFault:
-    """A row with a time that Python cannot read."""
+class ValueFault:
+    """A row with a value that work for all organizations stumbles over."""
 
     table: str
     row: str
     #: the column
     names: str
     value: str
+    #: what it must be
+    words: str
 
     @property
     def rule(self) -> str:
-        return f"{self.names} is {self.value}; a time is finite and within the years 1 to 9999"
+        return f"{self.names} is {self.value}; {self.words}"
 
 
 class Ownership:
-    """The references and the times of the tables that are moved."""
+    """The references, the times and the numbers of the tables that are moved."""
 
     def __init__(self, catalog: Mapping[str, Sequence[Any]], moved: Collection[str]) -> None:
         self._tables = {row["name"]: _Table(**row) for row in catalog["tables"]}
@@ -157,10 +178,14 @@ class Ownership:
         for row in catalog["references"]:
             if row["source"] in moved:
                 self._references[row["source"]].append(row)
-        self._times: dict[str, list[Any]] = defaultdict(list)
+        #: by table, the times and the numbers as `_UNFIT_VALUES` has them
+        self._values: dict[str, list[str]] = defaultdict(list)
         for row in catalog["times"]:
             if row["source"] in moved:
-                self._times[row["source"]].append(row)
+                self._values[row["source"]].append(_TIME.format(name=row["name"], infinite=row["infinite"] or "NULL"))
+        for row in catalog["numbers"]:
+            if row["source"] in moved:
+                self._values[row["source"]].append(_number(row))
         owners = {name for name, table in self._tables.items() if table.is_owned} | {"organizations"}
         self._identities = " UNION ALL ".join(
             _IDENTITY.format(**row, is_own=self._tables[row["source"]].is_own("other"))
@@ -170,13 +195,14 @@ class Ownership:
 
     @classmethod
     async def read(cls, connection: Connection, moved: Collection[str]) -> "Ownership":
-        """The references and times that the database has."""
+        """The references, times and numbers that the database has."""
         statements = {
             "tables": _TABLES,
             "foreign_keys": _FOREIGN_KEYS,
             "identities": _IDENTITIES,
             "references": _REFERENCES,
             "times": _TIMES,
+            "numbers": _NUMBERS,
         }
         return cls({name: await connection.fetch(sql) for name, sql in statements.items()}, moved)
 
@@ -191,16 +217,15 @@ class Ownership:
             for found in await connection.fetch(sql, organization_id, list(known_clients)):
                 yield Fault(table=table, **found)
 
-    async def unreadable_times(self, connection: Connection, organization_id: UUID) -> AsyncIterator[TimeFault]:
-        """The times of the organization's rows that Python cannot read."""
-        for name, columns in self._times.items():
+    async def unfit_values(self, connection: Connection, organization_id: UUID) -> AsyncIterator[ValueFault]:
+        """The times of the organization's rows that Python cannot read, and the numbers near the end of their types."""
+        for name, values in self._values.items():
             table = self._tables[name]
-            times = ", ".join(_TIME.format(name=each["name"], infinite=each["infinite"] or "NULL") for each in columns)
-            statement = _UNREADABLE_TIMES.format(
-                key=table.key_of("own"), source=name, times=times, is_own=table.is_own("own")
+            statement = _UNFIT_VALUES.format(
+                key=table.key_of("own"), source=name, values=", ".join(values), is_own=table.is_own("own")
             )
             for found in await connection.fetch(statement, organization_id):
-                yield TimeFault(table=name, **found)
+                yield ValueFault(table=name, **found)
 
     def _statements(self) -> Iterator[tuple[str, str]]:
         """The statements that find faults, by table."""
@@ -237,3 +262,10 @@ class Ownership:
             for column in columns
         )
         return _FOREIGN_ID.format(references=references, identities=self._identities)
+
+
+def _number(column: Any) -> str:
+    """The value of a column with a number, or with several of them."""
+    name = column["name"]
+    numbers = f'unnest(own."{name}")' if column["is_list"] else f'(VALUES (own."{name}"))'
+    return _NUMBER.format(name=name, numbers=numbers, most=column["most"])

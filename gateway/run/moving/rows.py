@@ -44,6 +44,25 @@ RULES: tuple[RowRule, ...] = (
         """SELECT id::text FROM agent_hosts WHERE xmin = pg_current_xact_id()::xid AND NOT EXISTS (
                SELECT FROM agent_grants WHERE host_id = agent_hosts.id::text AND organization_id = $1) LIMIT 1""",
     ),
+    # What follows gets the next number. If it were taken, the statements that number for all organizations would fail.
+    RowRule(
+        "audit_chain",
+        "the head of the chain has the number of its last entry, or a later one",
+        """SELECT seq::text FROM audit_chain WHERE organization_id = $1
+           AND seq > COALESCE((SELECT seq FROM audit_heads WHERE organization_id = $1), 0) LIMIT 1""",
+    ),
+    RowRule(
+        "job_events",
+        "the job has the number of its last event, or a later one",
+        """SELECT id::text FROM jobs JOIN job_events AS event ON job_id = id
+           WHERE jobs.organization_id = $1 AND event.number > version LIMIT 1""",
+    ),
+    RowRule(
+        "events",
+        "an event has a size, and the feed has the number of its last event, or a later one",
+        """SELECT sequence::text FROM events WHERE organization_id = $1 AND (size < 1
+           OR last_id > COALESCE((SELECT last_id FROM event_feeds WHERE organization_id = $1), 0)) LIMIT 1""",
+    ),
 )
 
 

@@ -32,7 +32,11 @@ AUDIT = "audit"
 MOVED: tuple[MovedTable, ...] = (
     MovedTable("organizations", "id = $1"),
     MovedTable("clients", f"id IN {_MEMBERS}", kept="id"),
-    MovedTable("client_organizations"),
+    # Processes may have cached what a client of this gateway may do.
+    MovedTable(
+        "client_organizations",
+        after=f"SELECT pg_notify('gateway', 'client:' || client_id) FROM client_organizations WHERE {_OWN}",
+    ),
     MovedTable("people", f"client_id IN {_MEMBERS}", kept="client_id"),
     MovedTable("workspaces"),
     MovedTable("groups"),

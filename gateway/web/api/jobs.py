@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 from gateway.access.identity.model import Caller, Scope
 from gateway.contract.answers import Answer
 from gateway.contract.approvals import JobApprovalView
-from gateway.contract.cursors import cursor_after, read_time_cursor
+from gateway.contract.cursors import read_time_cursor
 from gateway.contract.jobs import AcceptedJobView, JobPage, JobStatus, JobView
 from gateway.contract.members import as_of_member
 from gateway.contract.policies import Surface
@@ -218,7 +218,7 @@ async def list_jobs(request: web.Request) -> JobPage:
     before = read_time_cursor(query.cursor)
     found = await request.app[SERVICES].jobs.access.page(caller, job_filter, before, query.limit)
     views = await mapped(lambda job: job_view(request, job), found.jobs)
-    return JobPage(views, cursor_after(found.jobs) if found.has_more else None, as_of_member(found.as_of))
+    return JobPage(views, found.next_cursor, as_of_member(found.as_of))
 
 
 async def get_job(request: web.Request) -> web.Response:

@@ -12,7 +12,7 @@ from aiohttp import web
 from gateway.access.audit.log import EntryFilter
 from gateway.access.identity.model import Scope, id_of
 from gateway.contract.connectors import Connector
-from gateway.contract.cursors import cursor_after, read_time_cursor
+from gateway.contract.cursors import read_time_cursor
 from gateway.contract.gateway_state import RequestSelection
 from gateway.contract.jobs import JobStatus
 from gateway.contract.policies import Surface
@@ -59,7 +59,7 @@ async def list_jobs(request: web.Request) -> web.Response:
     )
     before = read_time_cursor(request.query.get("cursor"))
     found = await services.jobs.access.page(caller, job_filter, before, _LIMIT)
-    cursor = cursor_after(found.jobs) if found.has_more else None
+    cursor = found.next_cursor
     counts = await services.jobs.access.counts(caller, job_filter)
     may_write = Scope.WRITE in caller.client.scopes
     return console_page(

@@ -106,6 +106,25 @@ async def test_the_same_hour_has_the_same_ids_when_it_is_published_again(meter: 
     assert again.number > first.number
 
 
+async def test_an_event_that_has_the_id_of_another_holds_up_none(meter: Meter):
+    """As an imported file may bring one."""
+    await meter.store(meter.entry("succeeded"))
+    [first] = await meter.events()
+    async with meter.database.system() as connection:
+        await connection.execute("DELETE FROM usage_events WHERE id = $1", first.id)
+        number = await connection.fetchval(
+            "INSERT INTO usage_events (id, organization_id, hour, writes, succeeded, failed, unknown) "
+            "VALUES ($1, $2, $3, 0, 0, 0, 0) RETURNING number",
+            first.id, meter.organization_id, HOUR - timedelta(hours=1),
+        )  # fmt: skip
+    await meter.store(meter.entry("succeeded"), meter.entry("unknown", actor=UUID(int=8)))
+
+    again = await meter.events(after=number)
+
+    assert sorted(counts(again)) == [(0, 0, 1, 1), (1, 0, 0, 1)]
+    assert first.id not in [each.id for each in again]
+
+
 async def test_a_write_without_settlement_is_unknown_after_a_day_and_never_counted_again(meter: Meter):
     call_id = uuid4()
     await meter.store(meter.entry(None, "intent", call_id=call_id))

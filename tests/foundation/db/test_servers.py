@@ -11,8 +11,10 @@ import pytest
 from yarl import URL
 
 from gateway.errors import Unavailable
+from gateway.foundation.aio.clock import steady
 from gateway.foundation.db.migrate import pending
 from gateway.foundation.db.pool import Database
+from gateway.foundation.db.presence import Backends, Presence
 from gateway.foundation.db.servers import DatabaseServers
 from gateway.foundation.db.urls import urls_of_hosts
 from tests.harness.postgres_relay import PostgresRelay, postgres_relay
@@ -119,3 +121,24 @@ async def end_sessions(url: str, sessions: set[int]) -> None:
         await eventually(are_gone)
     finally:
         await server.close()
+
+
+@pytest.mark.parametrize(
+    ("backend", "since", "is_elsewhere"),
+    [(7, 1.0, False), (8, 1.0, True), (8, 2.0, False), (8, 3.0, False)],
+    ids=["of this server", "of another", "connected just then", "connected while the server answered"],
+)
+def test_a_connection_is_of_another_server_if_this_one_lacked_it_when_asked(backend, since, is_elsewhere):
+    assert Backends(all=frozenset({7}), asked_at=2.0).lack(backend, since) is is_elsewhere
+    assert not Backends(asked_at=2.0).lack(backend, since)
+
+
+async def test_a_server_is_asked_after_the_connections_that_it_tells(database: Database, database_url: str):
+    before = steady()
+    async with database.system() as connection:
+        found = await Presence(database_url).backends()
+
+        assert found is not None
+        assert found.all is not None
+        assert connection.get_server_pid() in found.all
+    assert before < found.asked_at < steady()
