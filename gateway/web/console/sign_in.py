@@ -17,10 +17,10 @@ from gateway.errors import (
 )
 from gateway.web.api.tokens import address_of
 from gateway.web.console.page import see_other
-from gateway.web.console.session import SESSION_COOKIE, read_console_form, read_sign_in_form
+from gateway.web.console.session import read_console_form, read_sign_in_form
 from gateway.web.keys import ACCESS, AUDIT, SERVICES, SESSION
 from gateway.web.pages.rendering import PAGES, html_response
-from gateway.web.pages.sign_in import SIGN_IN, provider_page, sign_in_methods
+from gateway.web.pages.sign_in import SESSION_COOKIE, SIGN_IN, provider_page, sign_in_methods
 
 _HOME = "/console"
 #: maximum characters of the page to redirect to after the sign-in
