@@ -303,10 +303,12 @@ async def test_the_form_with_references_is_accessible_and_is_sent_with_one(world
         await key.get_by_text("Or a secret in Vault").click()
         opened = await findings_in_light_and_dark(page)
         await key.get_by_label("Reference to API key").fill(world.credentials()["api_key"]["$secret"])
-        await key.get_by_role("button").click()
-        await page.wait_for_selector("text=is connected")
+        async with page.expect_response("**/connect/**") as sent:
+            await key.get_by_role("button").click()
+        connected = await sent.value
 
     assert (closed, opened) == ([], [])
+    assert connected.status == 200
 
 
 @pytest.mark.parametrize("who", ["a stranger with the link", "another client", "an organization without references"])
