@@ -291,23 +291,24 @@ async def test_a_person_in_the_console_connects_with_a_reference(world: World, o
 @needs_chromium
 async def test_the_form_with_references_is_accessible_and_is_sent_with_one(world: World):
     client_id, secret = await world.front.client(world.organization_id)
-    async with launched() as chromium:
+    async with signed_in(world.front, client_id, secret) as browser, launched() as chromium:
+        fields = {"workspace_name": "w", "kind": "vaulted", "csrf": await browser.csrf()}
+        led = await browser.send("/console/connectors/connect", **fields)
         page = await (await chromium.new_context(base_url=world.front.base_url)).new_page()
         await browser_sign_in(page, client_id, secret)
-        await page.goto("/console/connectors")
-        await page.select_option("select[name=kind]", "vaulted")
-        await page.fill("input[name=workspace_name]", "w")
-        await page.click("button:has-text('Connect an application')")
+        await page.goto(urlsplit(led.headers["Location"]).path)
         await page.click("text=Other credentials")
         closed = await findings_in_light_and_dark(page)
         key = page.locator("form", has=page.locator("[name='secret:api_key']"))
         await key.get_by_text("Or a secret in Vault").click()
         opened = await findings_in_light_and_dark(page)
         await key.get_by_label("Reference to API key").fill(world.credentials()["api_key"]["$secret"])
-        await key.get_by_role("button").click()
-        await page.wait_for_selector("text=is connected")
+        async with page.expect_response("**/connect/**") as sent:
+            await key.get_by_role("button").click()
+        connected = await sent.value
 
     assert (closed, opened) == ([], [])
+    assert connected.status == 200
 
 
 @pytest.mark.parametrize("who", ["a stranger with the link", "another client", "an organization without references"])

@@ -52,9 +52,7 @@ async def read_form_once(request: web.Request) -> dict[str, str]:
     key = id_of(fields.pop("key", ""))
     sessions = request.app[ACCESS].console_sessions
     if key is not None and not await sessions.is_sent_first(request[SESSION], uuid5(key, request.path)):
-        raise FormSentTwice(
-            "a form does its work once; go back and reload the page to see what it did, or to send it again"
-        )
+        raise FormSentTwice("it does its work once; reload the page to see what it did, or to send it again")
     return fields
 
 
