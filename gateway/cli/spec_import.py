@@ -138,7 +138,7 @@ def import_spec(
         folder = root / imported.connector["kind"]
         before = load_kind(folder) if (folder / "connector.yaml").is_file() else None
         if before is not None:
-            imported.entities = with_confirmed_effects(imported.entities, before)
+            imported.entities = dict(with_confirmed_effects(imported.connector, imported.entities, before))
         named = str(address) if isinstance(address, McpAddress) or is_url(address) else Path(address).name
         report = "\n".join(report_lines(imported)) + "\n"
         write_kind(folder, files_of(imported, named), report, force=force)
@@ -269,4 +269,4 @@ def _kind_or_document(address: McpAddress | str, options: Options, overlays: Seq
     if isinstance(address, str) and not (is_url(address) or Path(address).is_file()):
         return kind_or_folder(address)
     imported = asyncio.run(_import(address, options, overlays))
-    return kind_of_documents(imported.connector, with_confirmed_effects(imported.entities, before))
+    return kind_of_documents(imported.connector, with_confirmed_effects(imported.connector, imported.entities, before))
