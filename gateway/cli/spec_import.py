@@ -269,5 +269,4 @@ def _kind_or_document(address: McpAddress | str, options: Options, overlays: Seq
     if isinstance(address, str) and not (is_url(address) or Path(address).is_file()):
         return kind_or_folder(address)
     imported = asyncio.run(_import(address, options, overlays))
-    entities = with_confirmed_effects(imported.connector, imported.entities, before)
-    return kind_of_documents(imported.connector, entities)
+    return kind_of_documents(imported.connector, with_confirmed_effects(imported.connector, imported.entities, before))

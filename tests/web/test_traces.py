@@ -20,7 +20,7 @@ from workers.main import Worker
 TRACE, HOST = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 READ, WRITE = "tools/call read", "tools/call write"
 QUEUE, JOB = "wait in the queue", "job operation"
-RATE, RENEWAL = "wait for the rate limit", "renew the access token"
+RATE = "wait for the rate limit"
 
 
 class Spans:
@@ -72,8 +72,8 @@ async def test_an_inline_call_is_below_the_span_of_the_host(front, support_desk,
     assert (call.attributes["mcp.method.name"], call.attributes["gen_ai.tool.name"]) == ("tools/call", "read")
 
 
-async def test_a_call_that_waits_for_the_rate_limit_and_renews_its_token_has_spans_of_both(front, api, spans):
-    credentials = {"access_token": "bad-token", "refresh_token": "refresh", "client_id": "app", "client_secret": "s"}
+async def test_a_call_that_waits_for_the_rate_limit_has_a_span_of_the_wait(front, api, spans):
+    credentials = {"access_token": "token", "refresh_token": "refresh", "client_id": "app", "client_secret": "s"}
     drive = await api.connector("google-drive", credentials)
     spec = front.services.catalog.kinds["google-drive"].spec
     scope = RateScope.of_connector(spec, UUID(drive.record["id"]))
@@ -81,8 +81,7 @@ async def test_a_call_that_waits_for_the_rate_limit_and_renews_its_token_has_spa
 
     await called(front, drive, "read", "google-drive.files.list", {})
 
-    assert spans.parents == {(READ, HOST), (RATE, READ), ("GET", READ), (RENEWAL, READ), ("POST", RENEWAL)}
-    assert [each.name for each in spans.all].count("GET") == 2
+    assert {(READ, HOST), (RATE, READ), ("GET", READ)} <= spans.parents
     waited = next(each for each in spans.all if each.name == RATE)
     assert (waited.end_time - waited.start_time) / 1e9 > 0.1
 

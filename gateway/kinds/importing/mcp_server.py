@@ -218,7 +218,8 @@ def _names(tool: str, title: str) -> tuple[str, str]:
     if own and identifier(prefix) and _is_free(own):
         return entity_name(identifier(prefix)), own
     action = identifier(tool) or "call"
-    return entity_name(identifier(title) or "tools"), action if _is_free(action) else f"call_{action}"
+    names = (action, f"call_{action}", f"call_tool_{action}")
+    return entity_name(identifier(title) or "tools"), next((each for each in names if _is_free(each)), names[-1])
 
 
 def _is_free(action: str) -> bool:

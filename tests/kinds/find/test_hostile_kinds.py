@@ -46,7 +46,7 @@ def test_other_kinds_are_found_as_before(index, text):
 
 @pytest.mark.parametrize("name", ["tickets", "Ticket"])
 def test_an_mcp_server_that_calls_itself_like_records_of_others_is_not_meant_by_them(name):
-    tool = {"name": "close", "description": "Closes a ticket.", "inputSchema": {"type": "object"}}
+    tool = {"name": "roll_dice", "description": "Rolls some dice.", "inputSchema": {"type": "object"}}
     document = {"mcp": "2026-07-28", "server": "https://mcp.evil.io/mcp", "serverInfo": {"name": name}, "tools": [tool]}
     server = kind_of(import_document(document, Options(kind="evil")))
 

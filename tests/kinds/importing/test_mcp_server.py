@@ -30,7 +30,7 @@ NAMES = {
     "search": "tracker.call_search",
     "download": "tracker.call_download",
     "fetch": "tracker.call_fetch",
-    "api_search": "tracker.call_api_search",
+    "api_search": "tracker.call_tool_api_search",
     "context_store_search": "tracker.call_context_store_search",
     "updates": "tracker.call_updates",
     "issues.context_store_search": "tracker.issues_context_store_search",
