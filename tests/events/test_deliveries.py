@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from uuid import UUID, uuid4
 
+import asyncpg
 import msgspec
 import pytest
 from aiohttp import web
@@ -23,6 +24,7 @@ from gateway.context_store.records import documents, upsert
 from gateway.contract.events import DeliveryStatus, EventType, NewWebhook, WebhookStatus
 from gateway.errors import InvalidParams, NotFound
 from gateway.events.deliverer import Deliverer
+from gateway.events.feed import Feed
 from gateway.events.model import EventFilter, event_types
 from gateway.events.recording import add_event, add_record_events
 from gateway.events.sender import Sender
@@ -32,6 +34,7 @@ from gateway.events.store import MAX_PENDING, WebhookStore
 from gateway.events.subscription_store import SubscriptionStore
 from gateway.foundation.aio.loops import every, running
 from gateway.foundation.db.notifications import NotificationListener
+from gateway.foundation.db.pool import Database
 from gateway.foundation.vault.vault import Vault
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
@@ -487,6 +490,33 @@ async def test_a_lost_worker_s_deliveries_are_made_by_another(receiver, subscrib
 
     assert len(receiver.ids["/"]) == 2
     assert len(set(receiver.ids["/"])) == 1
+
+
+async def test_deliveries_go_on_if_webhooks_cannot_be_skipped(subscribed, receiver, sender, changed, database_url):
+    """A worker with many webhooks lets those pass by that select nothing; here another transaction keeps one."""
+    await subscribed("/passing", "job.*")
+    for number in range(50):
+        await subscribed(f"/{number}")
+    async with Database.open(database_url, size=3, command_timeout=1.0) as impatient:
+        worker = Deliverer(
+            store=WebhookStore(impatient, VAULT),
+            subscriptions=SubscriptionStore(impatient, VAULT),
+            feed=Feed(impatient),
+            sender=sender,
+            worker="here",
+            read_records=partial(documents, impatient),
+            retry_seconds=RETRY_SECONDS,
+        )
+        await changed("1")
+        async with running(every(0, worker.deliver, name="deliveries")):
+            await soon(lambda: len(receiver.received["/49"]) == len(receiver.received["/0"]) == 1)
+            holder = await asyncpg.connect(database_url)
+            async with holder.transaction():
+                await holder.execute("SELECT FROM webhooks WHERE url LIKE '%/passing' FOR UPDATE")
+                await changed("2")
+                await soon(lambda: len(receiver.received["/49"]) == len(receiver.received["/0"]) == 2)
+            await holder.close()
+        await worker.close()
 
 
 async def test_a_turn_that_lasts_longer_than_its_lease_keeps_it_while_its_worker_lives(

@@ -287,6 +287,13 @@ async def test_the_cursor_does_not_pass_an_event_that_is_not_acknowledged(host, 
     assert refreshed["deliveryStatus"]["lastDeliveryAt"] is not None
 
 
+#: deliveries of a subscription that are not sent again
+ENDED = """
+    SELECT webhook_deliveries.status, attempts FROM webhook_deliveries JOIN webhooks ON webhooks.id = webhook_id
+    WHERE subscription_id = $1 AND webhook_deliveries.status <> 'pending' ORDER BY event_id
+"""
+
+
 @pytest.mark.parametrize("status", [410, 413])
 async def test_a_refused_event_is_not_sent_again_and_the_subscription_goes_on(sql, host, api, deliveries, status):
     subscribed = (await host.subscribe()).result
@@ -298,9 +305,16 @@ async def test_a_refused_event_is_not_sent_again_and_the_subscription_goes_on(sq
     accepted = await api.connector()
     await soon(lambda: host.events)
 
+    async def are_stored() -> bool:
+        return len(await sql(ENDED, subscribed["id"])) == 2
+
+    await soon(are_stored)
+
     assert [each["data"]["connector_id"] for each in host.events] == [accepted.record["id"]]
     [row] = await sql("SELECT status FROM webhooks WHERE subscription_id = $1", subscribed["id"])
     assert row["status"] == "active"
+    ended = await sql(ENDED, subscribed["id"])
+    assert [(each["status"], each["attempts"]) for each in ended] == [("failed", 1), ("succeeded", 1)]
 
 
 async def test_a_suspended_subscription_goes_on_with_its_events_when_it_is_refreshed(sql, host, api, deliveries):
