@@ -20,7 +20,7 @@ from workers.main import Worker
 TRACE, HOST = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 READ, WRITE = "tools/call read", "tools/call write"
 QUEUE, JOB = "wait in the queue", "job operation"
-RATE = "wait for the rate limit"
+RATE, RENEWAL = "wait for the rate limit", "renew the access token"
 
 
 class Spans:
@@ -84,6 +84,14 @@ async def test_a_call_that_waits_for_the_rate_limit_has_a_span_of_the_wait(front
     assert {(READ, HOST), (RATE, READ), ("GET", READ)} <= spans.parents
     waited = next(each for each in spans.all if each.name == RATE)
     assert (waited.end_time - waited.start_time) / 1e9 > 0.1
+
+
+async def test_a_call_that_renews_its_token_has_a_span_of_the_renewal(front, api, spans):
+    paypal = await api.connector("paypal-transaction", {"client_id": "app", "client_secret": "s"}, validate=False)
+
+    await called(front, paypal, "read", "paypal-transaction.balances.list", {})
+
+    assert {(READ, HOST), (RENEWAL, READ), ("POST", RENEWAL), ("GET", READ)} <= spans.parents
 
 
 async def test_a_job_on_a_worker_is_in_the_trace_with_its_wait_in_the_queue(front, api, support_desk, spans):
