@@ -14,6 +14,7 @@ from urllib.parse import quote
 from aiohttp import (
     AddrInfoType,
     ClientConnectorError,
+    ClientPayloadError,
     ClientRequest,
     ClientSession,
     ClientTimeout,
@@ -28,6 +29,7 @@ from yarl import URL
 from gateway.errors import GatewayError, UpstreamInvalidResponse
 from gateway.foundation.aio.bodies import read_body
 from gateway.foundation.hosts import host_matches
+from gateway.upstream.content_coding import decoder_of
 from gateway.upstream.name_lookups import NameLookups
 from gateway.upstream.response_heads import BoundedResponses
 
@@ -204,7 +206,7 @@ async def bounded_response(
 ) -> tuple[int, bytes]:
     """The status and the body of one request, without redirects and cookies; raises the errors of aiohttp.
 
-    A longer body is not read to its end: the result has more than `max_bytes` then.
+    A longer body is neither read nor decoded to its end: the result has more than `max_bytes` then.
     """
     async with (
         ClientSession(
@@ -216,7 +218,24 @@ async def bounded_response(
         ) as session,
         session.request(method, url, headers=headers, data=body, allow_redirects=False) as response,
     ):
-        return response.status, await read_body(response.content, max_bytes)
+        received = await read_body(response.content, max_bytes)
+        try:
+            return response.status, _decoded(received, response.headers.get("Content-Encoding", ""), max_bytes)
+        except GatewayError as error:
+            raise ClientPayloadError(error.detail) from error
+
+
+def _decoded(received: bytes, content_encoding: str, max_bytes: int) -> bytes:
+    """The body, decoded to its end or beyond `max_bytes`; raises UpstreamInvalidResponse and UpstreamTruncated."""
+    decoder, decoded = decoder_of(content_encoding), bytearray()
+    if len(received) > max_bytes:
+        return received
+    for step in decoder.decoded(received):
+        decoded += step
+        if len(decoded) > max_bytes:
+            return bytes(decoded)
+    decoder.end()
+    return bytes(decoded)
 
 
 def is_forbidden(error: BaseException) -> bool:

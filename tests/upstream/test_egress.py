@@ -1,13 +1,16 @@
 """The outbound policy: tables for the pure judgements, a canary server for the connections themselves."""
 
 import asyncio
+import gzip
 import socket
+import zlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import aiohttp
 import pytest
+from aiohttp import ClientPayloadError, web
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
@@ -23,6 +26,7 @@ from gateway.upstream.egress import (
     parse_override,
 )
 from gateway.upstream.requests import relocated
+from tests.harness.serving import served
 
 FORBIDDEN_ADDRESSES = [
     "0.0.0.0",
@@ -573,6 +577,39 @@ async def in_pieces() -> AsyncIterator[URL]:
     server = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with server:
         yield URL(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/document")
+
+
+async def answered(coding: str, content: bytes, max_bytes: int) -> bytes:
+    """What is read of a response with this coding and content, although none was accepted."""
+    asked = []
+
+    async def answer(request: web.Request) -> web.Response:
+        asked.append(request.headers["Accept-Encoding"])
+        return web.Response(body=content, headers={"Content-Encoding": coding})
+
+    app = web.Application()
+    app.router.add_get("/", answer)
+    async with served(app) as url:
+        status, body = await bounded_response(
+            EgressPolicy.of([URL(url)]), "GET", URL(url), {}, timeout=5, max_bytes=max_bytes
+        )
+    assert (status, asked) == (200, ["identity"])
+    return body
+
+
+@pytest.mark.parametrize(("coding", "pack"), [("identity", bytes), ("gzip", gzip.compress), ("deflate", zlib.compress)])
+async def test_a_short_response_with_a_coding_that_was_not_accepted_is_read(coding, pack):
+    assert await answered(coding, pack(b"{}"), 100) == b"{}"
+
+
+async def test_a_short_response_that_expands_is_decoded_to_its_bound_only():
+    assert len(await answered("gzip", gzip.compress(bytes(100 << 20)), 100_000)) < 200_000
+
+
+@pytest.mark.parametrize(("coding", "content"), [("br", b"{}"), ("gzip", b"{}"), ("gzip", gzip.compress(b"{}")[:-9])])
+async def test_a_response_that_cannot_be_decoded_is_an_error_of_the_connection(coding, content):
+    with pytest.raises(ClientPayloadError):
+        await answered(coding, content, 100)
 
 
 @pytest.mark.parametrize(("max_bytes", "body"), [(10, b"0123456789"), (4, b"01234")])
