@@ -13,7 +13,8 @@ from tests.harness.in_process import FrontEnd
 
 FORM = {"elicitation": {"form": {}}}
 LOST = """
-    UPDATE jobs SET status = 'unknown', finished_at = now(), error = '{"code": "outcome_unknown", "known": {"sent": 1}}'
+    UPDATE jobs SET status = 'unknown', finished_at = now(),
+        error = '{"code": "outcome_unknown", "title": "Outcome unknown", "detail": "lost", "known": {"sent": 1}}'
     WHERE id = $1
 """
 

@@ -220,7 +220,7 @@ class EndedSubscriptions(DueWebhooks):
 
     async def run(self) -> None:
         store = SubscriptionStore(self.bench.services.database, self.bench.vault)
-        self.claimed = [each.webhook.id for each in await store.claim_ended("here", 8, 60, 200)]
+        self.claimed = [each.claimed.webhook.id for each in await store.claim_ended("here", 8, 60, 200)]
 
     async def cost(self, row: UUID) -> bool:
         return not await self.bench.sql("SELECT FROM webhooks WHERE id = $1", row)

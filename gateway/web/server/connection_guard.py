@@ -104,7 +104,7 @@ class _GuardedProtocol(RequestHandler):
 
     __slots__ = (
         "_begun", "_body_limit", "_connection", "_guard", "_head_bytes", "_head_limit", "_is_counted",
-        "_is_page_refused", "_unread_limit",
+        "_is_head_refused", "_is_page_refused", "_unread_limit",
     )  # fmt: skip
 
     def __init__(self, guard: GuardedServer, **options: Any) -> None:
@@ -116,6 +116,8 @@ class _GuardedProtocol(RequestHandler):
         #: bytes of a head whose rest has not arrived
         self._head_bytes = 0
         self._is_page_refused = False
+        #: what arrives is dropped
+        self._is_head_refused = False
         self._head_limit: asyncio.TimerHandle | None = None
         self._body_limit: asyncio.TimerHandle | None = None
         #: kept until it is lost, while the base class forgets a transport that it closes
@@ -189,6 +191,8 @@ class _GuardedProtocol(RequestHandler):
         return unread[0] > 0
 
     def data_received(self, data: bytes) -> None:
+        if self._is_head_refused:
+            return
         before, is_in_head = self._request_count, self._is_in_head()
         # The base class would drop the rest of a body as well, so that its request is never complete.
         is_closing, self._close = self._close, False
@@ -225,9 +229,16 @@ class _GuardedProtocol(RequestHandler):
         return self._waiter is not None or is_complete
 
     def _refuse_head(self) -> None:
-        if self.transport is not None and self._waiter is not None:
-            self.transport.write(_HEAD_TOO_LARGE)
-        self.force_close()
+        """Answer, and close once the sender has ended or _LINGER has passed: a close before what it sends is read would
+        reset the connection, and the sender would not see the answer (RFC 9112 §9.6).
+        """
+        if self._connection is None or self._waiter is None:
+            self.force_close()
+            return
+        self._is_head_refused = True
+        self._connection.write(_HEAD_TOO_LARGE)
+        self._connection.write_eof()
+        self._loop.call_later(_LINGER, self.force_close)
 
     def limit_body(self, body: StreamReader) -> None:
         """Close the connection unless the body is complete within its time limit from now."""
