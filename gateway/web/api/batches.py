@@ -33,7 +33,7 @@ from gateway.web.bodies import (
     read_body,
     read_query,
     release_memory,
-    require_few_containers,
+    require_fast_json,
 )
 from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.web.route import ACCEPTED_HEADERS, CALL_ERRORS, CONNECTOR, Route
@@ -207,7 +207,7 @@ def _line(number: int, text: bytes) -> ReceivedOperation:
     if number == 1:
         text = text.removeprefix(payloads.BYTE_ORDER_MARK)
     try:
-        require_few_containers(text)
+        require_fast_json(text)
         return ReceivedOperation(where, _DECODER.decode(text))
     except MalformedRequest as error:
         return ReceivedOperation(where, InvalidParams(error.detail))

@@ -18,7 +18,7 @@ from gateway.errors import Unavailable
 from gateway.foundation.telemetry import tracing
 from gateway.run.services import Services
 from gateway.web.admission.load_shedding import LIMITS
-from gateway.web.bodies import read_bytes, require_few_containers
+from gateway.web.bodies import read_bytes, require_fast_json
 from gateway.web.keys import AUDIT, CALLER, LINK_BASE, REQUEST_ID
 
 
@@ -33,7 +33,7 @@ class McpEndpoint:
         """The response to one POST: with the six tools, or with a tool for each operation that matches a pattern."""
         server = self._servers.general if patterns is None else self._servers.of_operations(patterns)
         raw = await read_bytes(request)
-        require_few_containers(raw)
+        require_fast_json(raw)
         try:
             document = msgspec.json.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
