@@ -43,6 +43,11 @@ _MAX_TOLERANT, _MAX_ESCAPES = 4 << 20, 50_000
 _MAX_OBJECTS, _MAX_COMMAS = 600_000, 4_000_000
 #: members, with those of inner objects, of an object whose members are all looked at
 _MAX_MEMBERS = 300_000
+#: maximum numbers in a text that are as small or large as doubles can be: msgspec takes up to 13 µs for one
+MAX_EXTREME_NUMBERS = 5_000
+_EXTREME_NUMBER = re.compile(rb"[\[,:\s]-?[0-9][0-9.]*+[eE][-+]?[0-9]{3}")
+#: bytes of a text whose numbers are looked at: shorter ones are read in a moment, longer ones in a thread
+_FEW_BYTES, _MANY_BYTES = 64 << 10, 2 << 20
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 #: stands for the `\u` of half a pair; no application can know it
 _HALF = f"half {token_hex(16)} ".encode()
@@ -62,8 +67,19 @@ def storable(text: str) -> str:
     return _NOT_STORABLE.sub(REPLACEMENT, text)
 
 
+def has_many_extreme_numbers(text: Text) -> bool:
+    """Whether a JSON text may have so many numbers with exponents of three digits that decoding it holds the loop."""
+    if not _FEW_BYTES < len(text) <= _MANY_BYTES:
+        return False
+    return len(_EXTREME_NUMBER.findall(memoryview(text))) > MAX_EXTREME_NUMBERS
+
+
 def value(text: Text) -> Any:
     """The value that a JSON text holds; raises UpstreamInvalidResponse."""
+    if has_many_extreme_numbers(text):
+        raise UpstreamInvalidResponse(
+            f"the application's answer has more than {MAX_EXTREME_NUMBERS:,} numbers with exponents of three digits"
+        )
     try:
         return _DECODE_VALUE(text)
     except _STRICTER:
@@ -74,6 +90,8 @@ def value(text: Text) -> Any:
 
 def typed(text: Text, model: type[Model]) -> Model:
     """The value that a JSON text holds, as the model; raises msgspec.MsgspecError where it does not fit."""
+    if has_many_extreme_numbers(text):
+        raise msgspec.DecodeError("too many numbers with exponents of three digits")
     try:
         return msgspec.json.decode(text, type=model)
     except (*_STRICTER, RecursionError):

@@ -45,9 +45,6 @@ _DECODER = msgspec.json.Decoder()
 
 #: maximum objects and arrays of a JSON text; 350,000 in 1 MiB would hold the event loop for 100 ms
 _MAX_CONTAINERS = 100_000
-#: maximum numbers in a JSON text that are as small or large as doubles can be: decoding one takes up to 13 µs
-_MAX_EXTREME_NUMBERS = 5_000
-_EXTREME_NUMBER = re.compile(rb"[\[,:\s]-?[0-9][0-9.]*+[eE][-+]?[0-9]{3}")
 #: maximum digits of a number
 _MAX_DIGITS = 18
 #: maximum fields of a form
@@ -135,9 +132,10 @@ def require_fast_json(raw: bytes) -> None:
     """
     if len(raw) > _LARGE and raw.count(b"[") + raw.count(b"{") > _MAX_CONTAINERS:
         raise MalformedRequest(f"the JSON has more than {_MAX_CONTAINERS:,} objects and arrays; split the request")
-    if len(raw) > _LARGE and len(_EXTREME_NUMBER.findall(raw)) > _MAX_EXTREME_NUMBERS:
+    if payloads.has_many_extreme_numbers(raw):
+        most = payloads.MAX_EXTREME_NUMBERS
         raise MalformedRequest(
-            f"the JSON has more than {_MAX_EXTREME_NUMBERS:,} numbers with exponents of three digits; split the request"
+            f"the JSON has more than {most:,} numbers with exponents of three digits; split the request"
         )
 
 

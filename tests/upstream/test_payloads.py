@@ -1,6 +1,7 @@
 """JSON of applications: everything that RFC 8259 allows is decoded, and what is passed on keeps its bytes."""
 
 import logging
+from contextlib import nullcontext
 
 import msgspec
 import pytest
@@ -121,3 +122,24 @@ def test_a_large_text_is_not_decoded_the_slow_way():
     with pytest.raises(UpstreamInvalidResponse):
         payloads.value(text)
     assert payloads.value(payloads.BYTE_ORDER_MARK + b'["' + b"x" * (4 << 20) + b'"]')[0][0] == "x"
+
+
+@pytest.mark.parametrize(
+    ("item", "count", "expected"),
+    [
+        (b"2.2250738585072011e-308", 6_000, True),
+        (b"-0.1E-00320", 10_000, True),
+        (b"1e+308", 12_000, True),
+        (b"2.2250738585072011e-308", 4_000, False),
+        (b"1.25e-10", 20_000, False),
+        (b'"0e100 abcde9e100"', 20_000, False),
+    ],
+)
+def test_a_text_with_thousands_of_extreme_numbers_is_not_decoded(item: bytes, count: int, expected: bool):
+    text = b"[" + b",".join([item] * count) + b"]"
+
+    assert payloads.has_many_extreme_numbers(text) is expected
+    with pytest.raises(UpstreamInvalidResponse) if expected else nullcontext():
+        payloads.value(text)
+    with pytest.raises(msgspec.DecodeError) if expected else nullcontext():
+        payloads.typed(text, list)

@@ -34,6 +34,8 @@ BODIES: dict[str, Callable[[], bytes]] = {
     "members": lambda: b'{"items":[],"rest":{' + repeated(b'"a":1') + b"}}",
     "other members": lambda: b'{"items":[],' + b",".join(b'"k%d":1' % n for n in range(SIZE // 13)) + b"}",
     "a cursor": lambda: b'{"items":[],"paging":{"next_cursor":[' + repeated(b'"ab"') + b"]}}",
+    "extreme numbers": lambda: b'{"items":[' + repeated(b"1e-320") + b"]}",
+    "a cursor of extreme numbers": lambda: b'{"items":[],"paging":{"next_cursor":[' + b"1e-320," * 140_000 + b"1]}}",
     "halves": lambda: b'{"items":[' + repeated(b'{"id":"\\ud83d"}') + b"]}",
     "not ASCII": lambda: b'{"items":[' + repeated('{"id":"éé"}'.encode()) + b"]}",
     "no JSON": lambda: b"<" * SIZE,
