@@ -505,6 +505,7 @@ async def test_deliveries_go_on_if_webhooks_cannot_be_skipped(subscribed, receiv
             sender=sender,
             worker="here",
             read_records=partial(documents, impatient),
+            rights_of=no_person,
             retry_seconds=RETRY_SECONDS,
         )
         await changed("1")
