@@ -5,6 +5,7 @@ parsed.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import msgspec
@@ -12,7 +13,7 @@ from msgspec.structs import asdict, replace
 
 from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
 from gateway.foundation import payloads
-from gateway.foundation.aio.turns import mapped
+from gateway.foundation.aio.turns import in_thread, mapped
 from gateway.kinds.suggestions import Suggestions
 from gateway.upstream.responses import OperationResult
 
@@ -23,6 +24,8 @@ _DEPTH = 100
 _TRUNCATED = "… [truncated]"
 #: bytes of a record beyond which the selection is applied in a thread
 _LARGE = 64 << 10
+#: bytes of a list beyond which its records are found and joined in a thread
+_LARGE_LIST = 1 << 20
 #: the step `*` of a path that is redacted: every member of a level
 _EVERY = object()
 #: names of members with the tree of the names below each; None if a path ends at the member
@@ -87,8 +90,15 @@ async def selected(answer: OperationResult, selection: FieldSelection) -> Operat
     if not answer.is_list:
         (record,) = await selected_records([answer.result], selection)
         return replace(answer, result=record, redacted=redacted)
-    records = await selected_records(answer.records[: selection.limit], selection)
-    return replace(answer, result=msgspec.Raw(b"[" + b",".join(records) + b"]"), redacted=redacted)
+    is_large = len(memoryview(answer.result)) > _LARGE_LIST
+    found = await in_thread(attrgetter("records"), answer) if is_large else answer.records
+    records = await selected_records(found[: selection.limit], selection)
+    result = await in_thread(_array, records) if is_large else _array(records)
+    return replace(answer, result=result, redacted=redacted)
+
+
+def _array(records: Sequence[msgspec.Raw]) -> msgspec.Raw:
+    return msgspec.Raw(b"[%b]" % b",".join(records))
 
 
 async def selected_records(records: Sequence[msgspec.Raw], selection: FieldSelection) -> Sequence[msgspec.Raw]:

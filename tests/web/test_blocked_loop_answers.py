@@ -1,7 +1,8 @@
 """No answer of an application of the largest size holds the event loop, whatever its shape."""
 
+import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from unittest.mock import patch
 
 import pytest
@@ -19,6 +20,7 @@ from tests.web.test_policies import run_jobs
 pytestmark = [pytest.mark.alone, pytest.mark.usefixtures("without_collections")]
 
 SIZE = ANSWER_CAP - 1000
+PIECE = 1 << 18
 
 
 def repeated(item: bytes) -> bytes:
@@ -53,6 +55,17 @@ FAILURE = {
 }
 
 
+async def in_pieces(request: web.Request, body: bytes, status: int) -> web.StreamResponse:
+    """The response of the application, in short callbacks: it shares the front end's event loop."""
+    response = web.StreamResponse(status=status, headers={"Content-Type": "application/json"})
+    response.content_length = len(body)
+    await response.prepare(request)
+    for start in range(0, len(body), PIECE):
+        await response.write(body[start : start + PIECE])
+        await asyncio.sleep(0)
+    return response
+
+
 @pytest.fixture(scope="module")
 async def front(tmp_path_factory, database_url: str, redis_url: str) -> AsyncIterator[FrontEnd]:
     root = tmp_path_factory.mktemp("specs")
@@ -65,7 +78,7 @@ async def front(tmp_path_factory, database_url: str, redis_url: str) -> AsyncIte
         if name not in made:
             made.clear()
             made[name] = BODIES[name]()
-        return web.Response(body=made[name], status=int(status or 200), content_type="application/json")
+        return await in_pieces(request, made[name], int(status or 200))
 
     application = web.Application()
     application.router.add_route("*", "/{path:.*}", answer)
@@ -98,24 +111,29 @@ async def held(api: Api, path: str, body: dict[str, object]) -> float:
     return longest.seconds
 
 
+async def least(attempt: Callable[[], Awaitable[float]], limit: float) -> float:
+    """The least of six measurements; the first within the limit is enough, because all do the same work."""
+    seconds = await attempt()
+    for _ in range(5):
+        if seconds > limit:
+            seconds = min(seconds, await attempt())
+    return seconds
+
+
 @pytest.mark.parametrize(("status", "way"), [("200", "plain"), ("200", "fields"), ("422", "plain")])
 @pytest.mark.parametrize("name", BODIES)
 async def test_no_answer_holds_the_loop(connector: ConnectorApi, name: str, status: str, way: str):
     call = {"entity": "items", "action": "list", "params": {"cursor": f"{name}/{status}"}, **WAYS[way]}
 
     # The application of the first call makes its body, in the same process.
-    seconds = [await held(connector.api, f"{connector.path}/execute", call) for _ in range(3)]
-
-    assert min(seconds) <= LIMIT
+    assert await least(lambda: held(connector.api, f"{connector.path}/execute", call), LIMIT) <= LIMIT
 
 
 @pytest.mark.parametrize("name", BODIES)
 async def test_no_search_for_a_failure_in_an_answer_holds_the_loop(strict: ConnectorApi, name: str):
     call = {"entity": "items", "action": "list", "params": {"cursor": f"{name}/200"}}
 
-    seconds = [await held(strict.api, f"{strict.path}/execute", call) for _ in range(3)]
-
-    assert min(seconds) <= LIMIT
+    assert await least(lambda: held(strict.api, f"{strict.path}/execute", call), LIMIT) <= LIMIT
 
 
 #: members and headers of calls that become jobs
@@ -132,13 +150,13 @@ JOBS: dict[str, tuple[dict[str, object], dict[str, str]]] = {
 async def test_no_job_with_such_an_answer_holds_the_loop(front: FrontEnd, connector: ConnectorApi, name: str, way: str):
     members, headers = JOBS[way]
     call = {"entity": "items", "action": "list", "params": {"cursor": f"{name}/200"}, **members}
-    seconds = []
-    for _ in range(3):
+
+    async def held_by_job() -> float:
         (await connector.api.post(f"{connector.path}/execute", call, headers=headers)).document(202)
         longest = LongestCallback()
         with measured(longest):
             await run_jobs(front)
-        seconds.append(longest.seconds)
+        return longest.seconds
 
     # One statement stores a document, whatever its size.
-    assert min(seconds) <= 2 * LIMIT
+    assert await least(held_by_job, 2 * LIMIT) <= 2 * LIMIT
