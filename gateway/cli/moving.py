@@ -1,6 +1,7 @@
 """`gateway export-organization` and `gateway import-organization`: an organization moves to another gateway."""
 
 import asyncio
+import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -197,6 +198,8 @@ async def _written(chunks: AsyncIterator[bytes], file: Path) -> None:
             partial_file.chmod(0o600)
             async for chunk in chunks:
                 await asyncio.to_thread(opened.write, chunk)
+            opened.flush()
+            await asyncio.to_thread(os.fsync, opened.fileno())
         partial_file.rename(file)
     finally:
         partial_file.unlink(missing_ok=True)

@@ -304,3 +304,33 @@ async def test_who_lost_the_access_in_between_approves_nothing(bench: Bench):  #
     assert (shown.status, refused.status, page.status in (303, 403)) == (200, 401, True)
     assert (await approval_of(bench, ended))["decisions"] == []
     assert ended["status"] == "waiting"
+
+
+#: how an approver loses the right to decide, after its word
+LOSSES = {
+    "group": "DELETE FROM group_members WHERE client_id = $1",
+    "scope": "UPDATE clients SET scopes = array_remove(scopes, 'approve') WHERE id = $1",
+    "workspaces": """
+        WITH narrowed AS (UPDATE groups SET workspaces = '{}')
+        UPDATE clients SET workspaces = ARRAY['elsewhere'] WHERE id = $1
+    """,
+    "organization": "DELETE FROM client_organizations WHERE client_id = $1",
+    "client": "UPDATE clients SET disabled_at = now() WHERE id = $1",
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+async def test_the_word_of_an_approver_who_may_not_decide_any_more_does_not_count(bench: Bench, sql, loss):  # noqa: F811
+    await put(bench.admin, f'{READ} @approval("Two.") @approvers("Group::\\"leads\\", 2") {WRITES}')
+    leads = [await bench.front.client(bench.organization_id, APPROVER) for _ in range(3)]
+    await sql(LEADS, bench.organization_id, [UUID(client_id) for client_id, _ in leads])
+    job, approval = await bench.asked()
+    statuses = []
+    for number, lead in enumerate(leads):
+        async with Api.of(bench.front.base_url, *lead) as api:
+            assert (await bench.decide(approval, api=api)).status == 200
+        if number == 0:
+            await sql(LOSSES[loss], UUID(lead[0]))
+        statuses.append((await bench.ended(job))["status"])
+
+    assert statuses == ["waiting", "waiting", "succeeded"]

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 import msgspec
 
 from gateway.access.identity.model import PersonSession
+from gateway.access.identity.store import SCOPES, WORKSPACES
 from gateway.contract.approvals import ApprovalStatus
 from gateway.errors import NotFound
 from gateway.foundation.db.pool import Connection, Database
@@ -88,6 +89,14 @@ _DECISIONS = """
     WHERE organization_id = $1 AND approval_id = ANY ($2::uuid[]) ORDER BY at
 """
 _GROUPS = "SELECT group_name FROM group_members WHERE organization_id = $1 AND client_id = $2"
+# What these clients may decide about now; who may decide about nothing is left out.
+_APPROVERS = f"""
+    SELECT clients.id, {WORKSPACES} AS workspaces,
+           ARRAY(SELECT group_name FROM group_members WHERE organization_id = $1 AND client_id = clients.id) AS groups
+    FROM clients JOIN client_organizations ON client_organizations.client_id = clients.id
+    WHERE clients.id = ANY ($2::uuid[]) AND client_organizations.organization_id = $1
+      AND clients.disabled_at IS NULL AND 'approve' = ANY ({SCOPES})
+"""
 _EXPIRE = "UPDATE approvals SET status = 'expired' WHERE status = 'pending' AND expires_at <= now()"
 # Jobs whose approval was not given, with the error that says why.
 _END_JOBS = f"""
@@ -262,11 +271,11 @@ class ApprovalStore:
             return [row["group_name"] for row in await connection.fetch(_GROUPS, organization_id, client_id)]
 
     async def decide(
-        self, approval: StoredApproval, word: ApproverWord, decision: ApprovalStatus, reason: str | None, is_enough: Any
+        self, approval: ApprovalRow, word: ApproverWord, decision: ApprovalStatus, reason: str | None, is_enough: Any
     ) -> ApprovalStatus:
         """Store a word on a pending approval, and end the approval if it is enough; returns the status found before.
 
-        `is_enough` tells it of all who decided so. Two approvers decide one after the other.
+        `is_enough` tells it of all who decided so and still may. Two approvers decide one after the other.
         """
         organization_id = approval.organization_id
         async with self._database.tenant(organization_id) as connection, connection.transaction():
@@ -281,7 +290,8 @@ class ApprovalStore:
                 _DECIDE, approval.id, organization_id, word.client_id, list(word.groups), decision.value, reason
             )
             words = (await _decisions(connection, organization_id, [approval.id])).get(approval.id, [])
-            if is_enough([each for each in words if each.decision == decision.value]):
+            alike = [each for each in words if each.decision == decision.value]
+            if is_enough(await _still_valid(connection, approval, alike)):
                 await connection.execute(_END, approval.id, decision.value)
         return status
 
@@ -313,6 +323,21 @@ class ApprovalStore:
             session=None if row["session"] is None else msgspec.json.decode(row["session"], type=PersonSession),
             **{name: row[name] for name in names},
         )
+
+
+async def _still_valid(
+    connection: Connection, approval: ApprovalRow, words: Sequence[ApproverWord]
+) -> list[ApproverWord]:
+    """The words of those who may still decide about the approval, with the groups that they still have."""
+    ids = [each.client_id for each in words]
+    approvers = {row["id"]: row for row in await connection.fetch(_APPROVERS, approval.organization_id, ids)}
+    valid = []
+    for word in words:
+        found = approvers.get(word.client_id)
+        if found and (found["workspaces"] is None or approval.workspace_name in found["workspaces"]):
+            groups = [group for group in word.groups if group in found["groups"]]
+            valid.append(ApproverWord(client_id=word.client_id, groups=groups))
+    return valid
 
 
 async def _decisions(
