@@ -21,6 +21,7 @@ from tests.harness.selection import (  # noqa: F401  hooks
     pytest_collection_finish,
     pytest_collection_modifyitems,
     pytest_runtest_setup,
+    pytest_runtest_teardown,
     pytest_sessionstart,
 )
 from tests.harness.typescript import NPM, packed

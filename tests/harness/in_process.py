@@ -8,7 +8,7 @@ from pathlib import Path
 from unittest.mock import patch
 from uuid import UUID
 
-from aiohttp import web
+from aiohttp import web, web_app
 from aiohttp.test_utils import TestServer
 from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from yarl import URL
@@ -117,3 +117,5 @@ async def _running(runner: GuardedRunner, bind: str) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
+        # aiohttp keeps the applications of the last 1,024 handlers, with catalogs and indexes: gigabytes.
+        web_app._cached_build_middleware.cache_clear()  # type: ignore[attr-defined]

@@ -1,12 +1,14 @@
-"""Marks the tests that start processes, checks that no other test does, and orders all tests."""
+"""Marks the tests that start processes, checks that no other test does, orders all tests, and limits their memory."""
 
+import gc
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gateway.foundation.aio.memory import collect_rarely, tune_gc
+from gateway.foundation.aio.memory import collect_rarely, tune_gc, tune_malloc
 
 TESTS = Path(__file__).parents[1]
 #: folders and files that take long, the longest first, so that none of them runs last
@@ -31,6 +33,7 @@ class _Current:
 
 def pytest_sessionstart() -> None:
     collect_rarely()
+    tune_malloc()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -57,6 +60,14 @@ def _place(item: pytest.Item) -> int:
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     _Current.name, _Current.may_start = item.nodeid, item.get_closest_marker("processes") is not None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Collect the front ends of a module, which refer to themselves."""
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
 
 
 def _on_event(event: str, arguments: tuple[Any, ...]) -> None:

@@ -226,6 +226,32 @@ async def test_an_approval_at_the_moment_of_a_cancellation_is_one_or_the_other(b
     assert (await bench.ticket())["status"] == "open"
 
 
+@pytest.mark.parametrize("count", [1, 2])
+async def test_a_cancellation_does_not_wait_for_a_person_who_decides(bench: Bench, sql, count):  # noqa: F811
+    await put(bench.admin, f'{READ} @approval("Two.") @approvers("Group::\\"leads\\", {count}") {WRITES}')
+    lead = await bench.front.client(bench.organization_id, APPROVER)
+    await sql(LEADS, bench.organization_id, [UUID(lead[0])])
+    job, approval = await bench.asked()
+    async with (
+        Api.of(bench.front.base_url, *lead) as api,
+        bench.front.services.database.system() as connection,
+    ):
+        async with connection.transaction():
+            await connection.execute("SELECT FROM jobs WHERE id = $1 FOR KEY SHARE", UUID(job["id"]))
+            await connection.execute("SELECT FROM approvals WHERE id = $1 FOR UPDATE", UUID(approval["id"]))
+            deciding = asyncio.create_task(bench.decide(approval, api=api))
+            await eventually(lambda: _are_waiting(sql, 1))
+            canceled = await bench.agent.post(f"/api/v1/jobs/{job['id']}/cancel")
+        decided = await deciding
+    ended = await bench.ended(job)
+
+    assert (canceled.status, decided.status) == (202, 200)
+    assert ended["status"] == "canceled"
+    assert (await bench.ticket())["status"] == "open"
+    left = (await bench.approver.get(f"{APPROVALS}/{approval['id']}")).document()["status"]
+    assert left == ("approved" if count == 1 else "superseded")
+
+
 async def test_two_people_at_the_same_moment_are_enough_where_two_are_needed(bench: Bench, sql):  # noqa: F811
     """Each word waits for the other one, so that the second one is counted together with the first."""
     await put(bench.admin, f'{READ} @approval("Two.") @approvers("Group::\\"leads\\", 2") {WRITES}')

@@ -98,6 +98,11 @@ _APPROVERS = f"""
       AND clients.disabled_at IS NULL AND 'approve' = ANY ({SCOPES})
 """
 _EXPIRE = "UPDATE approvals SET status = 'expired' WHERE status = 'pending' AND expires_at <= now()"
+# The job ended while a person decided.
+_SUPERSEDE_ENDED = """
+    UPDATE approvals SET status = 'superseded' FROM jobs
+    WHERE approvals.status = 'pending' AND jobs.id = approvals.job_id AND jobs.finished_at IS NOT NULL
+"""
 # Jobs whose approval was not given, with the error that says why.
 _END_JOBS = f"""
     WITH ended AS (
@@ -296,9 +301,10 @@ class ApprovalStore:
         return status
 
     async def expire(self) -> None:
-        """End the approvals whose time is over."""
+        """End the approvals whose time is over, and those whose job has ended."""
         async with self._database.system() as connection:
             await connection.execute(_EXPIRE)
+            await connection.execute(_SUPERSEDE_ENDED)
 
     async def end_jobs(self, errors: Sequence[tuple[ApprovalStatus, str, str]]) -> int:
         """Cancel the jobs that wait for an approval that was not given; `errors`: status, code and detail."""
