@@ -4,6 +4,7 @@ import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -116,7 +117,9 @@ def load_kind(folder: Path) -> Kind:
     return Kind(spec)
 
 
+@cache
 def _shipped_kind(folder: Path) -> Kind:
+    """A shipped kind, which does not change while the process runs: later catalogs have the same one."""
     spec = ConnectorSpec.model_validate(read_yaml(folder / "connector.yaml"))
     return Kind(spec.model_copy(update={"entities": _EntityFiles(folder)}))
 

@@ -64,8 +64,25 @@ class Weights:
 _WEIGHTS = Weights()
 
 
+#: the last index, with its catalog, by the identities of its kinds
+_made: dict[tuple[int, ...], tuple[Catalog, "OperationIndex"]] = {}
+
+
 def index_of(catalog: Catalog) -> "OperationIndex":
-    """The index of all operations; a kind that cannot be read is left out, so that the others are found."""
+    """The index of all operations; a kind that cannot be read is left out, so that the others are found.
+
+    Catalogs of a process that have the same kinds have one index.
+    """
+    key = tuple(map(id, catalog))
+    if made := _made.get(key):
+        return made[1]
+    index = _new_index(catalog)
+    _made.clear()
+    _made[key] = catalog, index
+    return index
+
+
+def _new_index(catalog: Catalog) -> "OperationIndex":
     vectors = shared_vectors()
     try:
         return OperationIndex(catalog, vectors)
