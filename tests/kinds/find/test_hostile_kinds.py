@@ -1,5 +1,6 @@
 """The index over kinds of one word, of thousands of operations, and with markup and very long texts."""
 
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_a_kind_that_cannot_be_read_is_left_out_and_the_others_are_found(tmp_pat
 def test_a_search_leaves_the_index_as_it_was(index):
     before = {name: len(value) for name, value in vars(index._corpus).items() if isinstance(value, dict)}
 
-    for entry in entries_of(load_catalog()):
+    for entry in islice(entries_of(shipped_catalog()), None, None, 10):
         index.search(f"{entry.action_id} {entry.entity_id} of {entry.kind.name}")
 
     assert {name: len(value) for name, value in vars(index._corpus).items() if isinstance(value, dict)} == before
