@@ -46,6 +46,7 @@ async def crowd(url: str, requests: Sequence[bytes]) -> AsyncIterator[Crowd]:
     try:
         yield crowd
     finally:
+        process.stdin.close()  # which Python 3.11 does not do within `communicate`
         output, _ = await process.communicate()
         crowd.answers = msgspec.json.decode(output, type=dict[str, int])
 
