@@ -244,8 +244,8 @@ _REQUESTS: Mapping[str, Callable[[Caller, int], list[bytes]]] = {
 class Asked:
     """What the polite caller got in a part of a round."""
 
-    #: by status
-    answers: Counter[int]
+    #: by status; "application" if the application's own limit refused them
+    answers: Counter[str]
     #: milliseconds of the accepted requests
     latencies: Sequence[float]
     #: the same, without the time for which the front end and this process waited for a processor
@@ -262,10 +262,10 @@ async def _ask(deployment: Deployment, request: bytes, seconds: float) -> Asked:
         waited = sum(map(waited_for_processor, pids))
         writer.write(request)
         head = (await reader.readuntil(b"\r\n\r\n")).lower()
-        await reader.readexactly(number_in(head, b"content-length"))
+        body = await reader.readexactly(number_in(head, b"content-length"))
         waited = sum(map(waited_for_processor, pids)) - waited
         passed, status = time.perf_counter() - began, int(head[9:12])
-        asked.answers[status] += 1
+        asked.answers["application" if b'"code":"upstream_rate_limited"' in body else str(status)] += 1
         if status == 200:
             asked.latencies.append(passed * 1000)
             asked.own.append(max(0.0, passed - waited) * 1000)
@@ -294,8 +294,8 @@ async def _measured(
             beside = await _ask(deployment, request, seconds)
         await asyncio.sleep(_SETTLE)  # what has begun for the hostile one ends
         of_rounds.append((alone, beside))
-        answered, others = answered + beside.answers[200], others + many.answers.get("200", 0)
-        refused += beside.answers.total() - beside.answers[200]
+        answered, others = answered + beside.answers["200"], others + many.answers.get("200", 0)
+        refused += beside.answers.total() - beside.answers["200"] - beside.answers["application"]
     own, bound = _median([(_p99(beside.own), _bound(alone.own)) for alone, beside in of_rounds])
     wall, bound_of_wall = _median([(_p99(beside.latencies), _bound(alone.latencies)) for alone, beside in of_rounds])
     return [
