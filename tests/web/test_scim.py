@@ -1109,3 +1109,15 @@ async def test_an_administrator_cannot_suspend_the_own_person_by_scim(okta: Prov
     assert refusal(await own.call("PATCH", f"{USERS}/{person['id']}", json=suspension), 409) is None
     assert refusal(await own.call("DELETE", f"{USERS}/{person['id']}"), 409) is None
     assert (await own.get(USERS)).status == 200
+
+
+async def test_the_schemas_say_of_what_members_and_groups_are_references(provider: Provider):
+    listed = {each["name"]: each for each in (await provider.send("GET", "/scim/v2/Schemas")).document()["Resources"]}
+
+    def types_in(schema: str, attribute: str) -> tuple[str, list[str]]:
+        [found] = [each for each in listed[schema]["attributes"] if each["name"] == attribute]
+        [reference] = [each for each in found["subAttributes"] if each["name"] == "$ref"]
+        return reference["type"], reference["referenceTypes"]
+
+    assert types_in("Group", "members") == ("reference", ["User"])
+    assert types_in("User", "groups") == ("reference", ["Group"])

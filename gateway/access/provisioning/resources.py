@@ -21,10 +21,12 @@ from scim2_models import (
     Error,
     ETag,
     Filter,
+    Group,
     Meta,
     Mutability,
     Patch,
     PatchOp,
+    Reference,
     Required,
     Resource,
     ResourceType,
@@ -36,6 +38,7 @@ from scim2_models import (
     ServiceProviderConfig,
     Sort,
     Uniqueness,
+    User,
 )
 from scim2_models.path import CompareOperator, Comparison, LogicalExpr, LogicalOperator, ValuePath
 from scim2_models.path.expressions import FilterNode
@@ -105,7 +108,9 @@ class Membership(ComplexAttribute):
     value: Annotated[str | None, Mutability.read_only, CaseExact.true] = None
     """The id of the group."""
 
-    ref: Annotated[str | None, Mutability.read_only] = Field(None, serialization_alias="$ref", validation_alias="$ref")
+    ref: Annotated[Reference[Group] | None, Mutability.read_only] = Field(
+        None, serialization_alias="$ref", validation_alias="$ref"
+    )
     """The URL of the group."""
 
     display: Annotated[str | None, Mutability.read_only] = None
@@ -143,10 +148,12 @@ class GroupMember(ComplexAttribute):
     value: Annotated[str | None, Mutability.immutable, CaseExact.true] = None
     """The id of the user."""
 
-    ref: Annotated[str | None, Mutability.immutable] = Field(None, serialization_alias="$ref", validation_alias="$ref")
+    ref: Annotated[Reference[User] | None, Mutability.immutable] = Field(  # type: ignore[type-arg]
+        None, serialization_alias="$ref", validation_alias="$ref"
+    )
     """The URL of the user."""
 
-    type: Annotated[str | None, Mutability.immutable] = None
+    type: Annotated[str | None, Mutability.immutable] = Field(None, examples=["User"])
     """`User`."""
 
     display: Annotated[str | None, Mutability.read_only] = None
