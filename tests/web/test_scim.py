@@ -1111,8 +1111,8 @@ async def test_an_administrator_cannot_suspend_the_own_person_by_scim(okta: Prov
     assert (await own.get(USERS)).status == 200
 
 
-async def test_the_schemas_say_of_what_members_and_groups_are_references(provider: Provider):
-    listed = {each["name"]: each for each in (await provider.send("GET", "/scim/v2/Schemas")).document()["Resources"]}
+async def test_the_schemas_say_of_what_members_and_groups_are_references(okta: Provider):
+    listed = {each["name"]: each for each in (await okta.send("GET", "/scim/v2/Schemas")).document()["Resources"]}
 
     def types_in(schema: str, attribute: str) -> tuple[str, list[str]]:
         [found] = [each for each in listed[schema]["attributes"] if each["name"] == attribute]
