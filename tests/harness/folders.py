@@ -1,26 +1,46 @@
 """Folders for stores, in memory if there is room: a cluster has a thousand files, which are slow on disks."""
 
+import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 _MEMORY = Path("/dev/shm")
 #: bytes for several clusters of each test process, and the environment into which the wheel is installed
 _ROOM = 4 << 30
+_PREFIX = "gw-"
+#: in each folder, locked by its process
+_LOCK = ".lock"
+#: seconds for which a new folder may have no lock yet
+_NEW = 60
 
 
 @contextmanager
 def short_path() -> Iterator[Path]:
     """A new folder within the block; its path is short enough for unix sockets."""
-    folder = Path(tempfile.mkdtemp(prefix="gw-", dir=_memory()))
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_memory()))
     try:
-        yield folder
+        with (folder / _LOCK).open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_abandoned(parent: Path = _MEMORY) -> None:
+    """Remove the folders of processes that were killed, which would fill the memory."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # another process was faster, or may not
+            if time.time() - folder.stat().st_mtime < _NEW:
+                continue
+            with (folder / _LOCK).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder)
 
 
 @cache

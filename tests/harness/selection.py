@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.foundation.aio.memory import collect_rarely, tune_gc, tune_malloc
+from tests.harness.folders import remove_abandoned
 
 TESTS = Path(__file__).parents[1]
 #: folders and files that take long, the longest first, so that none of them runs last
@@ -32,6 +33,7 @@ class _Current:
 
 
 def pytest_sessionstart() -> None:
+    remove_abandoned()
     collect_rarely()
     tune_malloc()
 
