@@ -45,11 +45,12 @@ _MAX_OBJECTS, _MAX_COMMAS = 600_000, 4_000_000
 _MAX_MEMBERS = 300_000
 #: maximum numbers in a text that are as small or large as doubles can be: msgspec takes up to 13 µs for one
 MAX_EXTREME_NUMBERS = 5_000
-_EXTREME_NUMBER = re.compile(rb"[\[,:\s]-?[0-9][0-9.]*+[eE][-+]?[0-9]{3}")
+_EXPONENT = rb"[eE][-+]?0*(?:2[89]|3[0-9])[0-9]"
+_EXTREME_NUMBER = re.compile(rb"[\[,:\s]-?[0-9][0-9.]*+" + _EXPONENT)
 #: found faster, and also within words
-_LARGE_EXPONENT = re.compile(rb"[eE][-+]?[0-9]{3}")
+_LARGE_EXPONENT = re.compile(_EXPONENT)
 #: bytes of a text that is read in a moment, whatever its numbers
-_FEW_BYTES = 64 << 10
+_FEW_BYTES = 4 << 10
 #: bytes that are looked at together: Python's lock is held meanwhile, also in a thread
 _WINDOW = 256 << 10
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
@@ -72,7 +73,7 @@ def storable(text: str) -> str:
 
 
 def has_many_extreme_numbers(text: Text) -> bool:
-    """Whether a JSON text may have so many numbers with exponents of three digits that decoding it takes long.
+    """Whether a JSON text may have so many numbers with exponents beyond 280 that decoding it takes long.
 
     The decoder holds Python's lock, so that a thread does not help.
     """
@@ -92,16 +93,27 @@ def _count(pattern: re.Pattern[bytes], content: memoryview) -> int:
     return found
 
 
-def _require_ordinary_numbers(text: Text) -> None:
+def require_ordinary_numbers(text: Text) -> None:
+    """Raise UpstreamInvalidResponse as `value` does: for lists, whose records are decoded one by one."""
     if has_many_extreme_numbers(text):
         raise UpstreamInvalidResponse(
-            f"the application's answer has more than {MAX_EXTREME_NUMBERS:,} numbers with exponents of three digits"
+            f"the application's answer has more than {MAX_EXTREME_NUMBERS:,} numbers with exponents beyond 280"
         )
+
+
+def _require_fast(text: Text) -> None:
+    """Raise UpstreamInvalidResponse for a text that holds Python's lock for long while it is decoded as a whole."""
+    require_ordinary_numbers(text)
+    if len(text) > _MAX_TOLERANT:
+        content = bytes(text)
+        containers = content.count(b"{") + content.count(b"[")
+        if containers > _MAX_OBJECTS or content.count(b",") > _MAX_COMMAS:
+            raise UpstreamInvalidResponse("the application's answer has too many values; ask for less")
 
 
 def value(text: Text) -> Any:
     """The value that a JSON text holds; raises UpstreamInvalidResponse."""
-    _require_ordinary_numbers(text)
+    _require_fast(text)
     try:
         return _DECODE_VALUE(text)
     except _STRICTER:
@@ -113,7 +125,7 @@ def value(text: Text) -> Any:
 def typed(text: Text, model: type[Model]) -> Model:
     """The value that a JSON text holds, as the model; raises msgspec.MsgspecError where it does not fit."""
     if has_many_extreme_numbers(text):
-        raise msgspec.DecodeError("too many numbers with exponents of three digits")
+        raise msgspec.DecodeError("too many numbers with exponents beyond 280")
     try:
         return msgspec.json.decode(text, type=model)
     except (*_STRICTER, RecursionError):
@@ -163,7 +175,7 @@ def _decoder_of(names: tuple[str, ...]) -> msgspec.json.Decoder[msgspec.Struct]:
 
 def editable(text: Text) -> Any:
     """The value to be changed and encoded again: numbers that no double holds keep their bytes."""
-    _require_ordinary_numbers(text)
+    _require_fast(text)
     try:
         return _DECODE_VALUE(text)
     except _STRICTER:

@@ -97,6 +97,7 @@ def part(
     numbering = Numbering.of(style=paging.style, param=paging.param, size=paging.size, order=chosen.order)
     if numbering is None or (place is None and following is None):
         return ListPart(page, following)
+    payloads.require_ordinary_numbers(page.result)
     records = page.records
     values = [payloads.value(record) for record in records]
     if place is None and (page.redacted or not is_whole) and not are_identified(values):

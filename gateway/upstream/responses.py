@@ -370,7 +370,7 @@ def raw_at(document: msgspec.Raw, path: JsonPath) -> msgspec.Raw | None:
     for member in path:
         begin = None if raw is None else first_byte(raw)
         if raw is not None and begin == OBJECT_BEGIN:
-            raw = payloads.members(raw).get(member)
+            raw = payloads.members_of(raw, (member,)).get(member)
         elif raw is not None and begin == ARRAY_BEGIN and member.isdigit():
             raw = next(iter(payloads.items(raw)[int(member) :]), None)
         else:

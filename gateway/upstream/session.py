@@ -49,6 +49,8 @@ _LONGEST_WAIT = 10.0
 _REFUSAL_CAP = 64 << 10
 #: bytes of an answer that is read in a thread
 _LARGE = 2 << 20
+#: and of a refusal, which is decoded
+_LARGE_REFUSAL = 64 << 10
 
 Outcome = TypeVar("Outcome")
 #: the status of a GraphQL response with data, whether or not it has errors too
@@ -200,7 +202,8 @@ class UpstreamSession:
                 foreign = await _read(partial(_foreign, message_id), response)
             if request.reads_outcome:
                 response = msgspec.structs.replace(response, body=mcp_messages.outcome_in(response.body), _members=None)
-            error = await _read(self._failure, response) or foreign
+            large = _LARGE_REFUSAL if response.status >= 300 else _LARGE
+            error = await _read(self._failure, response, large) or foreign
             if message_id is not None and error is not None:
                 is_to_request = mcp_messages.is_to_request(response.body, message_id)
             return Exchange(response, error, is_to_request), error

@@ -89,6 +89,7 @@ class Listing:
 
         The checkpoint says what is missing if the application lists only a part.
         """
+        payloads.require_ordinary_numbers(page.result)
         if self._numbering is not None:
             return self._after_numbered(self._numbering, checkpoint, page, params)
         style = self.since.style if self.since else "modified"

@@ -23,7 +23,7 @@ from gateway.kinds.find.entries import DEFAULT_LIMIT, OperationEntry, passes
 from gateway.kinds.find.findings import Findings, Match
 from gateway.kinds.find.fitness import Fitness
 from gateway.kinds.find.missing import message_for
-from gateway.kinds.find.questions import Number, Question, question_of
+from gateway.kinds.find.questions import MAX_CHARACTERS, Number, Question, question_of
 from gateway.kinds.find.tools import name_of_operation_tool
 from gateway.kinds.find.vectors import Similarity, WordVectors, shared_vectors
 
@@ -64,8 +64,8 @@ class Weights:
 _WEIGHTS = Weights()
 
 
-#: the last index, with its catalog, by the identities of its kinds
-_made: dict[tuple[int, ...], tuple[Catalog, "OperationIndex"]] = {}
+#: the last index, with the kinds by whose identities it is found
+_made: dict[tuple[int, ...], tuple[tuple[Kind, ...], "OperationIndex"]] = {}
 
 
 def index_of(catalog: Catalog) -> "OperationIndex":
@@ -73,12 +73,13 @@ def index_of(catalog: Catalog) -> "OperationIndex":
 
     Catalogs of a process that have the same kinds have one index.
     """
-    key = tuple(map(id, catalog))
+    kinds = tuple(catalog)
+    key = tuple(map(id, kinds))
     if made := _made.get(key):
         return made[1]
-    index = _new_index(catalog)
+    index = _new_index(Catalog(kinds))  # the other catalog may get a kind meanwhile
     _made.clear()
-    _made[key] = catalog, index
+    _made[key] = kinds, index
     return index
 
 
@@ -129,7 +130,7 @@ class OperationIndex:
 
         Kinds in `connected` are preferred. A text without known words finds nothing.
         """
-        bare, in_text = self._corpus.applications.separated(text)
+        bare, in_text = self._corpus.applications.separated(text[:MAX_CHARACTERS])
         named = frozenset() if kind else in_text
         question = question_of(bare)
         operations, words = self._corpus.operations, self._corpus.words.scores(question.terms)

@@ -35,7 +35,7 @@ _NEW = re.compile(r"(?:an?|another|one more|some new|new)\s", re.I)
 _ONE_NEW = re.compile(r"(?:an?|another|one)\s", re.I)
 _ALL = re.compile(r"(?:all|every|any|each|everything|everyone)\b", re.I)
 #: maximum characters and words that are read of a text
-_CHARACTERS, _WORDS = 1000, 80
+MAX_CHARACTERS, _WORDS = 1000, 80
 #: prepositions, after which the words describe the context of the thing asked for
 _CONTEXT = frozenset(
     """
@@ -103,7 +103,7 @@ class Question:
 
 def question_of(text: str) -> Question:
     """Parse a text; only the first 1,000 characters are read."""
-    text = text[:_CHARACTERS]
+    text = text[:MAX_CHARACTERS]
     values = " ".join(_VALUES.findall(text))
     bare = _READABLE_ID.sub(r"\1 ", _VALUES.sub(" ", text))
     clauses = clauses_of(bare) or [Clause(bare, Role.STATEMENT)]

@@ -27,7 +27,7 @@ PLACEHOLDERS: Mapping[str, str] = {
 }
 #: maximum characters of the params, and of the value of a placeholder
 _MAX_PARAMS, _MAX_VALUE = 16_384, 200
-_PLACEHOLDER = re.compile(r"\{\{\s*([^{}]*?)\s*\}\}")
+_PLACEHOLDER = re.compile(r"\{\{([^{}]*+)\}\}")
 #: what begins or ends markup of HTML, Slack, Markdown and mail headers, and what replaces it
 _MARKUP = str.maketrans({"<": "‹", ">": "›", "[": "(", "]": ")", "|": "¦", "`": "’", "'": "’", '"': "”"})
 
@@ -35,7 +35,7 @@ _MARKUP = str.maketrans({"<": "‹", ">": "›", "[": "(", "]": ")", "|": "¦", 
 def rendered(params: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
     """The params with values in place of placeholders."""
     # In JSON two opening braces stand in texts only. A value is not searched for placeholders again.
-    text = _PLACEHOLDER.sub(lambda found: json.dumps(values[found[1]])[1:-1], _text_of(params))
+    text = _PLACEHOLDER.sub(lambda found: json.dumps(values[found[1].strip()])[1:-1], _text_of(params))
     params_rendered: dict[str, Any] = json.loads(text)
     return params_rendered
 
@@ -52,7 +52,8 @@ def faults_of(params: Mapping[str, Any]) -> Iterator[FieldError]:
     if len(text) > _MAX_PARAMS:
         message = f"params have {len(text)} characters as JSON; at most {_MAX_PARAMS} are allowed"
         yield FieldError("/params", "params", "too_long", message)
-    for name in dict.fromkeys(_PLACEHOLDER.findall(text)):
+        return
+    for name in dict.fromkeys(each.strip() for each in _PLACEHOLDER.findall(text)):
         if name not in PLACEHOLDERS:
             message = f"params: {{{{{name[:50]}}}}} is no placeholder; {did_you_mean(name[:50], PLACEHOLDERS)}"
             yield FieldError("/params", "params", "unknown", message)

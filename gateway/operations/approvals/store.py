@@ -10,7 +10,7 @@ import msgspec
 from gateway.access.identity.model import PersonSession
 from gateway.access.identity.store import SCOPES, WORKSPACES
 from gateway.contract.approvals import ApprovalStatus
-from gateway.errors import NotFound
+from gateway.errors import InsufficientScope, NotFound
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import Where
 from gateway.jobs.leases import LostLease
@@ -78,6 +78,7 @@ _SUPERSEDE = f"""
     SELECT EXISTS (SELECT FROM superseded) FROM held
 """
 _LOCK = "SELECT status, expires_at <= now() AS is_late FROM approvals WHERE id = $1 FOR UPDATE"
+_HAS_ENDED = "SELECT finished_at IS NOT NULL FROM jobs WHERE id = $1"
 _DECIDE = """
     INSERT INTO approval_decisions (approval_id, organization_id, client_id, groups, decision, reason)
     VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING
@@ -291,12 +292,18 @@ class ApprovalStore:
                 return ApprovalStatus.EXPIRED
             if status is not ApprovalStatus.PENDING:
                 return status
+            if await connection.fetchval(_HAS_ENDED, approval.job_id):
+                await connection.execute(_END, approval.id, ApprovalStatus.SUPERSEDED.value)
+                return ApprovalStatus.SUPERSEDED
             await connection.execute(
                 _DECIDE, approval.id, organization_id, word.client_id, list(word.groups), decision.value, reason
             )
             words = (await _decisions(connection, organization_id, [approval.id])).get(approval.id, [])
             alike = [each for each in words if each.decision == decision.value]
-            if is_enough(await _still_valid(connection, approval, alike)):
+            valid = await _still_valid(connection, approval, alike)
+            if word.client_id not in {each.client_id for each in valid}:
+                raise InsufficientScope("you may not decide about this call any more")
+            if is_enough(valid):
                 await connection.execute(_END, approval.id, decision.value)
         return status
 

@@ -70,6 +70,19 @@ def test_a_kind_that_cannot_be_read_is_left_out_and_the_others_are_found(tmp_pat
     assert [record.kind for record in caplog.records] == ["gone"]
 
 
+def test_an_index_keeps_its_kinds_when_its_catalog_gets_others(tmp_path):
+    first, second = [load_kind(write_kind(tmp_path, name)) for name in ("fleet", "parcels")]
+    catalog = Catalog([first])
+    index = index_of(catalog)
+
+    catalog.serve_imported([second])
+
+    assert index_of(catalog).search("list items", kind="parcels").data[0].entry.name == "parcels.items.list"
+    assert [match.entry.kind.name for match in index.search("list items").data] == ["fleet"]
+    catalog.serve_imported([])
+    assert index_of(catalog).search("list items").data[0].entry.name == "fleet.items.list"
+
+
 def test_a_search_leaves_the_index_as_it_was(index):
     before = {name: len(value) for name, value in vars(index._corpus).items() if isinstance(value, dict)}
 

@@ -98,6 +98,10 @@ def test_an_entity_ranks_before_entities_that_belong_to_it(text, operation):
     assert names(text)[0] == operation
 
 
+def test_a_text_is_read_to_its_thousandth_character():
+    assert names("list all tickets" + " " * 1000 + "of GitHub") == names("list all tickets")
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

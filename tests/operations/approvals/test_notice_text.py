@@ -75,3 +75,14 @@ def test_no_placeholder_tells_of_requests_or_records():
         "approval_id", "url", "operation", "items", "reason", "connector", "workspace", "requested_by", "expires_at",
     }  # fmt: skip
     assert "changes" not in json.dumps(PLACEHOLDERS)
+
+
+@pytest.mark.parametrize("text", ["{{" + " " * 16_000, "{{" * 8_000, "{{ " * 5_000])
+def test_a_placeholder_that_does_not_end_is_none_and_takes_no_time(text):
+    """Backtracking would take half an hour for the first one."""
+    assert rendered({"text": text}, VALUES) == {"text": text}
+    assert list(faults_of({"text": text})) == []
+
+
+def test_params_that_are_too_long_are_not_searched_for_placeholders():
+    assert [fault.code for fault in faults_of({"text": "{{unknown}}" + "x" * 16_384})] == ["too_long"]
