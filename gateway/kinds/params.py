@@ -12,6 +12,7 @@ import msgspec
 from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
 from gateway.kinds.catalog import Operation
+from gateway.kinds.patterns import MAX_WORK, weight_of
 from gateway.kinds.schema_errors import first_errors, has_more_values_than
 from gateway.kinds.suggestions import Suggestions
 
@@ -144,6 +145,10 @@ def _types(schema: Mapping[str, Any]) -> Sequence[str]:
 def _schema_errors(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]:
     """The faults that the schema finds, at most `MAX_FAULTS`, each with a complete sentence."""
     suggestions = Suggestions()
+    patterned = operation.patterned_params.items()
+    if sum(_matching(operation, schema, params[name]) for name, schema in patterned if name in params) > MAX_WORK:
+        text = "the texts that must match patterns are too long together; shorten them, or split the call"
+        return [_field_error(operation, [], "maxLength", text)]
     try:
         if operation.validator.is_valid(params):
             return []
@@ -155,6 +160,29 @@ def _schema_errors(operation: Operation, params: Mapping[str, Any]) -> list[Fiel
         return list(islice(errors, MAX_FAULTS))
     except ValueError as error:
         return [_field_error(operation, [], "type", f"params are not JSON: {error}")]
+
+
+def _matching(operation: Operation, schema: Mapping[str, Any], value: Any, depth: int = 2 * _DEPTH) -> int:
+    """The work of matching texts with the patterns of their schemas: bytes times the sizes of patterns."""
+    if not isinstance(value, _TEXTS_AND_NESTED) or depth <= 0:
+        return 0
+    if "$ref" in schema:
+        schema = operation.resolved(schema)
+
+    def within(inner: Any, item: Any, levels: int = 1) -> int:
+        return _matching(operation, inner, item, depth - levels) if isinstance(inner, dict) else 0
+
+    # Schemas that choose among each other without end count as several levels.
+    work = sum(
+        within(each, value, _DEPTH // 4) for name in ("allOf", "anyOf", "oneOf") for each in schema.get(name, ())
+    )
+    if isinstance(value, str):
+        pattern = schema.get("pattern")
+        return work + (len(value.encode()) * weight_of(pattern) if isinstance(pattern, str) else 0)
+    if isinstance(value, dict):
+        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+        return work + sum(within(properties.get(name, others), each) for name, each in value.items())
+    return work + sum(within(schema.get("items"), each) for each in value)
 
 
 def _errors_of(

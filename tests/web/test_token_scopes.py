@@ -34,3 +34,11 @@ async def test_a_token_without_the_needed_scope_is_refused(front: FrontEnd, api:
     written = await api.post("/api/v1/connect/sessions", {"workspace_name": "w"}, headers=headers)
 
     assert (read.status, written.status, written.json()["code"]) == (200, 403, "insufficient_scope")
+
+
+@pytest.mark.parametrize("path", ["/oauth/token", "/oauth/revoke"])
+async def test_a_form_of_more_than_64_kib_is_refused_before_the_client_is_known(api: Api, path: str) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    refused = await api.call("POST", path, data="a=" + "%" * (64 << 10), headers=headers)
+
+    assert (refused.status, refused.json()["error"]) == (413, "invalid_request")

@@ -76,6 +76,9 @@ _TOLERANT = ScimPolicy(
 )
 #: attributes with one value, for which Entra may send a list: `[{"$ref": null, "value": "…"}]`
 _SINGULAR = frozenset({"active", "displayname", "externalid", "username"})
+#: maximum items of the other lists of a document; pydantic would make an error for each
+_MAX_ITEMS = 20
+_LISTS = frozenset({"schemas", "emails"})
 _ONE_MEMBER = re.compile(r'members\[\s*value\s+eq\s+"([^"\\]+)"\s*\]', re.IGNORECASE)
 
 
@@ -363,7 +366,16 @@ def resource_types(base_url: str) -> Sequence[dict[str, Any]]:
 
 def _validated(resource: type[R], document: Mapping[str, Any]) -> R:
     # PUT has the same members as POST; the attributes that only the gateway sets are ignored in both.
+    document = {name: value for name, value in document.items() if _attribute(name) != "groups"}
+    for name, value in document.items():
+        if _attribute(name) in _LISTS and isinstance(value, list) and len(value) > _MAX_ITEMS:
+            raise refused("invalidValue", f"{_attribute(name)} has more than {_MAX_ITEMS} values")
     return resource.model_validate(document, scim_ctx=Context.RESOURCE_CREATION_REQUEST, scim_policy=_TOLERANT)
+
+
+def _attribute(name: str) -> str:
+    """The name of an attribute in lower case, without its schema."""
+    return name.rpartition(":")[2].lower()
 
 
 def _translated(read: Callable[..., T], *arguments: Any) -> T:

@@ -6,6 +6,7 @@ from typing import Any
 import jsonschema_rs
 
 from gateway.kinds.importing.schemas import Schema
+from gateway.kinds.patterns import OPTIONS
 
 _TEXTS: Mapping[str, str] = {
     "date-time": "2026-01-31T09:00:00Z",
@@ -27,7 +28,8 @@ def with_example(schema: Schema) -> tuple[Schema, Any]:
     """The schema and a value that it accepts; assertions that no generated value satisfies are removed from it."""
     for found in (schema, _without(schema, _HARD), {name: schema[name] for name in ("description",) if name in schema}):
         value = example_of(found)
-        if jsonschema_rs.Draft202012Validator(found, validate_formats=True).is_valid(value):
+        validator = jsonschema_rs.Draft202012Validator(found, validate_formats=True, pattern_options=OPTIONS)
+        if validator.is_valid(value):
             return found, value
     return {"description": schema.get("description", "value")}, "example"
 
@@ -44,7 +46,7 @@ def _without(schema: Schema, keywords: tuple[str, ...]) -> Schema:
 def example_of(schema: Schema, depth: int = 0) -> Any:
     """The example of the schema that is valid, else a generated value."""
     for value in (*schema.get("examples", ()), *schema.get("enum", ())):
-        if jsonschema_rs.is_valid(schema, value):
+        if jsonschema_rs.Draft202012Validator(schema, pattern_options=OPTIONS).is_valid(value):
             return value
     types = schema.get("type", "string")
     match types if isinstance(types, str) else types[0]:

@@ -2,15 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
-
-import jsonschema_rs
 
 from gateway.foundation.texts import is_visible
 from gateway.kinds.importing.model import Node
 from gateway.kinds.importing.references import Document, reference_of
 from gateway.kinds.importing.words import phrase, plain
+from gateway.kinds.patterns import is_pattern
 
 Schema = dict[str, Any]
 
@@ -187,7 +185,7 @@ def _assertion(node: Node, name: str) -> Any:
     if name == "format":
         return value if value in _FORMATS else None
     if name == "pattern":
-        return value if isinstance(value, str) and is_pattern(value) else None
+        return value if isinstance(value, str) and not _is_encoded(node) and is_pattern(value) else None
     if name == "uniqueItems":
         return True if value is True else None
     if name in ("minimum", "maximum") and node.get(f"exclusive{name.capitalize()}") is True:
@@ -195,6 +193,11 @@ def _assertion(node: Node, name: str) -> Any:
     if name.startswith("exclusive") and value is True:
         return node.get(name[9:].lower())
     return value if is_number and (name != "multipleOf" or value > 0) else None
+
+
+def _is_encoded(node: Node) -> bool:
+    """Whether a text is a file in base64, which may be long: its pattern says no more."""
+    return node.get("format") in ("byte", "binary", "base64") or "contentEncoding" in node
 
 
 def _annotations(node: Node) -> Schema:
@@ -210,16 +213,6 @@ def _annotations(node: Node) -> Schema:
 
 def _is_shown(value: object) -> bool:
     return isinstance(value, str | int | float | bool) and 0 < len(str(value)) <= _MAX_SHOWN and is_visible(str(value))
-
-
-@lru_cache(1024)
-def is_pattern(pattern: str) -> bool:
-    """Whether the validator of params accepts a regular expression; ECMA 262 has syntax that it does not."""
-    try:
-        jsonschema_rs.Draft202012Validator({"pattern": pattern})
-    except ValueError:
-        return False
-    return True
 
 
 def _nullable(schema: Schema) -> Schema:

@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema_rs
 
+from gateway.kinds.patterns import OPTIONS
 from gateway.kinds.placements import json_schema
 from gateway.kinds.requests import DefaultTime
 from gateway.kinds.spec import ConnectorSpec
@@ -46,7 +47,9 @@ def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, 
     if errors:
         return
     try:
-        validator = jsonschema_rs.Draft202012Validator({**schema, "$defs": spec.definitions}, validate_formats=True)
+        validator = jsonschema_rs.Draft202012Validator(
+            {**schema, "$defs": spec.definitions}, validate_formats=True, pattern_options=OPTIONS
+        )
     except ValueError as error:
         where = map(str, getattr(error, "instance_path", ()))
         yield (*place, *where), f"is not JSON Schema: {getattr(error, 'message', error)}"

@@ -47,6 +47,8 @@ AUTHORIZE_PAGE = "authorize"
 
 _BROWSER = HostCookie("gateway-authorize", 600, "Strict")
 _MAX_FIELDS, _MAX_WORKSPACES = 1000, 500
+#: maximum bytes of a form: names of so many workspaces, with few escapes
+_MAX_FORM = 128 << 10
 _STALE = "This page has expired, or was opened in another browser. Go back to your agent and start again."
 _MEANING = {
     "read": "Read: see everything in the workspaces' applications",
@@ -252,7 +254,7 @@ class _Form:
         if request.content_type != "application/x-www-form-urlencoded":
             raise MalformedRequest("the body must be application/x-www-form-urlencoded")
         try:
-            text = (await read_bytes(request)).decode()
+            text = (await read_bytes(request, _MAX_FORM)).decode()
             fields = MultiDict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
             browser = _BROWSER.secret(request)
             if browser is None or any("\x00" in value for value in fields.values()):

@@ -204,3 +204,24 @@ def test_a_required_param_with_a_default_is_sent_without_being_asked_for():
 
     assert "required" not in made
     assert made["params"]["version"]["default"] == "2"
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(a|aa)+\1$", "(?=.*z)x", r"^\p{L}{1,90}i$", "(?i)^a$", "a" * 501, "("], ids=lambda text: text[:20]
+)
+def test_a_pattern_that_is_not_linear_small_and_of_json_schema_is_left_out(pattern):
+    assert (
+        "pattern"
+        not in action("get", "/things", parameters=[query("a", type="string", pattern=pattern)])["params"]["a"]
+    )
+
+
+def test_a_pattern_is_kept_unless_its_text_is_a_file():
+    parameters = [
+        query("a", type="string", pattern="^[a-z0-9-]{1,64}$"),
+        query("b", type="string", pattern="^[A-Za-z0-9+/=]*$", format="byte"),
+    ]
+    params = action("get", "/things", parameters=parameters)["params"]
+
+    assert params["a"]["pattern"] == "^[a-z0-9-]{1,64}$"
+    assert "pattern" not in params["b"]
