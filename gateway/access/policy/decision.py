@@ -20,7 +20,7 @@ import msgspec
 
 from gateway.access.policy.language import PolicyStatement
 from gateway.access.policy.model import NOTHING, Approval, Counted, Decision, History, PolicyCall, Verdict
-from gateway.access.policy.schema import Type, Unreadable, action_id, params_type, value_of
+from gateway.access.policy.schema import Room, Type, Unreadable, action_id, params_type, value_of
 from gateway.kinds.catalog import Operation
 
 #: maximum characters of the statements that are kept for combinations of client, operation and connector, each of
@@ -28,6 +28,10 @@ from gateway.kinds.catalog import Operation
 _MAX_KEPT, _COMBINATION = 16 << 20, 800
 #: characters of statements that are found and parsed for a call within a moment
 _SMALL = 64 << 10
+#: maximum comparisons in a decision, of characters of texts with those of patterns, and of elements of arrays: each
+#: takes about 30 ms
+_MAX_MATCHED, _MAX_COMPARED = 32 << 20, 1 << 20
+_COMPARING = frozenset({"==", "!=", "contains", "containsAll", "containsAny"})
 _ERRING = re.compile(r"policy `(\w+)`")
 _WHOLE = "*"
 #: the expressions `context` and `context.params` in Cedar's JSON format
@@ -90,7 +94,9 @@ class Residual:
         self._statements = statements
         self._operation = call.operation
         self._reads = {name for statement in statements for name in _context_names(statement)}
-        self._params = {name for statement in statements for name in _param_names(statement)}
+        self._params = {path for statement in statements for path in _param_paths(statement.document["conditions"])}
+        #: characters of patterns that texts are matched with, and how often arrays may be compared
+        self._matched, self._compared = map(sum, zip((1, 1), *map(_comparisons, statements), strict=True))
         #: dotted paths of the params whose sums a statement reads
         self.summed = {path for statement in statements for path in summed_paths(statement)}
         target = call.target
@@ -169,7 +175,8 @@ class Residual:
             context = self.context(call, now)
         except Unreadable:
             return Decision(
-                verdict=Verdict.DENY, advice="a param that a policy reads has a value that Cedar cannot hold"
+                verdict=Verdict.DENY,
+                advice="a param that a policy reads has a value that Cedar cannot hold, or is too large",
             )
         return self._decided(context)
 
@@ -212,10 +219,11 @@ class Residual:
     def _params_of(self, call: PolicyCall) -> Any:
         if not self._params:
             return {}
-        types = self._types["attributes"]
-        if _WHOLE not in self._params:
-            types = {name: type_ for name, type_ in types.items() if name in self._params}
-        return value_of(call.params, {"type": "Record", "attributes": types})
+        whole = Room()
+        room = Room(
+            min(whole.text, _MAX_MATCHED // self._matched), min(whole.elements, _MAX_COMPARED // self._compared)
+        )
+        return value_of(call.params, _narrowed(self._types, self._params), room)
 
     def _decided(self, context: Mapping[str, Any], policies: cedarpy.PolicySet | None = None) -> Decision:
         """Cedar's decision with the annotations of the statements that made it; a forbid that errs denies."""
@@ -350,9 +358,67 @@ def _context_names(statement: PolicyStatement) -> set[str]:
     return {name for owner, name in _accesses(statement.document["conditions"]) if owner == "context"}
 
 
-def _param_names(statement: PolicyStatement) -> set[str]:
-    """The params that the conditions of a statement read; `*` for all."""
-    return {name for owner, name in _accesses(statement.document["conditions"]) if owner == "params"}
+def _param_paths(node: Any) -> Iterator[tuple[str, ...]]:
+    """The paths of the params that an expression reads; the empty one for all.
+
+    A param that it only asks for ends with an empty name: of a record, no member is read.
+    """
+    if isinstance(node, list):
+        for each in node:
+            yield from _param_paths(each)
+    elif node == _CONTEXT:
+        yield ()
+    elif isinstance(node, Mapping):
+        chain, asked = _chain(node), _asked(node)
+        if chain[:1] == ["params"]:
+            yield tuple(chain[1:])
+        elif asked[:1] == ["params"]:
+            yield (*asked[1:], "")
+        elif not chain and not asked:
+            for each in node.values():
+                yield from _param_paths(each)
+
+
+def _asked(node: Mapping[str, Any]) -> list[str]:
+    """The names of a member of `context` that an expression `has`; none for another expression."""
+    asked = node.get("has")
+    return _chain({".": asked}) if isinstance(asked, Mapping) else []
+
+
+def _narrowed(type_: Type, paths: set[tuple[str, ...]]) -> Type:
+    """A type with no more members of records than those at the paths."""
+    if () in paths or type_["type"] != "Record":
+        return type_
+    below: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for name, *rest in paths:
+        below[name].add(tuple(rest))
+    members = {name: _narrowed(each, below[name]) for name, each in type_["attributes"].items() if name in below}
+    return {**type_, "attributes": members}
+
+
+def _comparisons(statement: PolicyStatement) -> tuple[int, int]:
+    """How many characters of patterns a statement matches texts with, and how often it may compare arrays."""
+    patterns = compared = 0
+    for name, found in _members(statement.document["conditions"]):
+        if name == "like" and isinstance(found, Mapping) and "pattern" in found:
+            patterns += len(found["pattern"])
+        elif name in _COMPARING:
+            compared += 1
+        elif name == "Set" and isinstance(found, list):
+            # A set is sorted, whose elements may be arrays.
+            compared += sum("Value" not in each for each in found) * len(found).bit_length()
+    return patterns, compared
+
+
+def _members(node: Any) -> Iterator[tuple[str, Any]]:
+    """The members of all objects within an expression."""
+    if isinstance(node, list):
+        for each in node:
+            yield from _members(each)
+    elif isinstance(node, Mapping):
+        for name, each in node.items():
+            yield name, each
+            yield from _members(each)
 
 
 def reads_history(statement: PolicyStatement) -> bool:
@@ -382,7 +448,7 @@ def _chains(node: Any) -> Iterator[list[str]]:
 def _chain(node: Any) -> list[str]:
     """The names of an access that begins at `context`; none for another expression."""
     names: list[str] = []
-    while isinstance(node, Mapping) and isinstance(node.get("."), Mapping):
+    while isinstance(node, Mapping) and isinstance(node.get("."), Mapping) and "attr" in node["."]:
         names.append(node["."]["attr"])
         node = node["."]["left"]
     return names[::-1] if node == _CONTEXT else []

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import Any
 
 import cedarpy
@@ -20,6 +20,8 @@ _OF_APPROVALS = ("approvers", "expires", "reason")
 ANNOTATIONS = ("id", "advice", *_APPROVALS, *_OF_APPROVALS, "redact")
 #: maximum characters of a policy, of the text of an annotation, and maximum statements of a policy
 MAX_TEXT, _MAX_ANNOTATION, MAX_STATEMENTS = 64 << 10, 500, 200
+#: maximum characters of a pattern of `like`, with each of which every character of a text may be compared
+_MAX_PATTERN = 200
 #: maximum levels of an expression: the brackets around a place, the operators and conditions before it in each of them,
 #: and the members that lead to it. The parser needs a part of the stack for each, and a full stack ends the process
 _MAX_LEVELS = 200
@@ -113,7 +115,9 @@ def checked(name: str, cedar: str, schema: "Schema") -> list[PolicyStatement]:
     shortened, part = reduced(text, found, schema.document)
     if work_of(part, [each.document for each in statements_of(name, shortened)]) > _MAX_WORK:
         raise text.refusal([(0, "the policy compares too many actions; write effects, kinds or several policies")])
-    every = chain(_schema_faults(shortened, text, schema, _handle(part)), _annotation_faults(found, text))
+    every = chain(
+        _pattern_faults(text), _schema_faults(shortened, text, schema, _handle(part)), _annotation_faults(found, text)
+    )
     faults = list(islice(every, MAX_FAULTS))
     if faults:
         raise text.refusal(faults)
@@ -356,6 +360,16 @@ def _statement(name: str, document: Mapping[str, Any]) -> PolicyStatement:
         document=document,
         size=len(json.dumps(document)),
     )
+
+
+def _pattern_faults(text: PolicyText) -> Iterator[tuple[int, str]]:
+    for word, pattern in pairwise(text.tokens):
+        size = len(pattern.text) - len('""')
+        if word.text == "like" and pattern.text.startswith('"') and size > _MAX_PATTERN:
+            yield (
+                pattern.start,
+                f"the pattern of `like` has {size:,} characters as it is written; at most {_MAX_PATTERN} are allowed",
+            )
 
 
 def _annotation_faults(found: Sequence[PolicyStatement], text: PolicyText) -> Iterator[tuple[int, str]]:

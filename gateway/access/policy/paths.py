@@ -6,7 +6,7 @@ from functools import lru_cache
 from html import unescape
 from itertools import accumulate
 from typing import Any
-from unicodedata import normalize
+from unicodedata import category, combining, normalize
 
 import inflection
 
@@ -26,6 +26,10 @@ _MAX_ESCAPES = 4
 _MIN_SINGULAR = 3
 #: maximum characters of a text whose words are looked at
 _MAX_WORDS = 10_000
+#: maximum characters of a text that is not ASCII, and of a run of combining ones: to normalize it takes the square
+_MAX_NOT_ASCII, _MAX_COMBINING = 64 << 10, 30
+#: two characters that become combining ones (half-width voiced marks)
+_VOICED = "\uff9e\uff9f"
 #: maximum paths of an annotation, and steps of a path
 _MAX_PATHS, _MAX_STEPS = 50, 10
 
@@ -70,7 +74,8 @@ def first_telling(redacted: Collection[str], params: Mapping[str, Any], placing:
 
     The name may be that of the param, or words of its text, in the singular or the plural; capitals, signs between its
     letters, forms of a letter that are compatible (NFKC) and escapes do not count. If a path has no name (`*`), every
-    param tells but those of `placing`, which choose the record or the page.
+    param tells but those of `placing`, which choose the record or the page. A text that takes long to read may have
+    any name: one that is long and not ASCII, has a long run of combining characters, or escapes a huge number.
     """
     names = {form for path in redacted for form in _forms(path.replace("*", "").rstrip(".").rpartition(".")[2])}
     named = names - {""}
@@ -83,7 +88,29 @@ def first_telling(redacted: Collection[str], params: Mapping[str, Any], placing:
 
 def _tells(names: Collection[str], text: str) -> bool:
     """Whether a text has one of these names, as it stands or if its escapes are read."""
-    return any(_has_one(names, each) for each in _readings(text))
+    try:
+        return any(_is_slow(each) or _has_one(names, each) for each in _readings(text))
+    except ValueError:  # a number of more digits than Python reads
+        return True
+
+
+def _is_slow(text: str) -> bool:
+    """Whether a text takes long to normalize."""
+    return not text.isascii() and (len(text) > _MAX_NOT_ASCII or _has_long_run(text))
+
+
+def _has_long_run(text: str) -> bool:
+    """Whether more combining characters than a word has follow each other."""
+    run = 0
+    for each in text:
+        run = run + 1 if each > "\u02ff" and _is_combining(each) else 0
+        if run > _MAX_COMBINING:
+            return True
+    return False
+
+
+def _is_combining(character: str) -> bool:
+    return combining(character) > 0 or category(character).startswith("M") or character in _VOICED
 
 
 def _readings(text: str) -> Iterator[str]:

@@ -5,6 +5,7 @@ cannot name them.
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
@@ -46,7 +47,26 @@ _LONGS, _DIGITS = range(-(2**63), 2**63), 4
 
 
 class Unreadable(ValueError):
-    """A param whose value Cedar cannot represent, so that no policy can judge it."""
+    """A param whose value Cedar cannot represent, or not compare soon, so that no policy can judge it."""
+
+
+#: maximum characters of texts and elements of arrays that the policies read of a call
+_MAX_TEXT, _MAX_ELEMENTS = 64 << 10, 5_000
+
+
+@dataclass(slots=True)
+class Room:
+    """How many characters of texts and elements of arrays may still be read."""
+
+    text: int = _MAX_TEXT
+    elements: int = _MAX_ELEMENTS
+
+    def take(self, *, text: int = 0, elements: int = 0) -> None:
+        """Raises Unreadable if there is less."""
+        self.text -= text
+        self.elements -= elements
+        if self.text < 0 or self.elements < 0:
+            raise Unreadable("size")
 
 
 def action_id(kind: str, entity: str, action: str) -> str:
@@ -98,10 +118,11 @@ def document(catalog: Catalog) -> dict[str, Any]:
     }
 
 
-def value_of(value: Any, type_: Type) -> Any:
-    """A value in Cedar's JSON format; raises Unreadable if it is not of the type."""
+def value_of(value: Any, type_: Type, room: Room) -> Any:
+    """A value in Cedar's JSON format; raises Unreadable if it is not of the type, or too large."""
     match type_["type"]:
         case "String" if isinstance(value, str):
+            room.take(text=len(value))
             return value
         case "Boolean" if isinstance(value, bool):
             return value
@@ -110,11 +131,12 @@ def value_of(value: Any, type_: Type) -> Any:
         case "Extension" if isinstance(value, int | float) and not isinstance(value, bool):
             return {"__extn": {"fn": "decimal", "arg": _decimal(value)}}
         case "Set" if isinstance(value, list | tuple):
-            return [value_of(each, type_["element"]) for each in value]
+            room.take(elements=len(value))
+            return [value_of(each, type_["element"], room) for each in value]
         case "Record" if isinstance(value, Mapping):
             attributes = type_["attributes"]
             members = ((name, value.get(name), attribute) for name, attribute in attributes.items())
-            return {name: value_of(each, attribute) for name, each, attribute in members if each is not None}
+            return {name: value_of(each, attribute, room) for name, each, attribute in members if each is not None}
     raise Unreadable(type_["type"])
 
 

@@ -14,6 +14,8 @@ from gateway.errors import UpstreamInvalidResponse
 
 #: a file name's bytes in UTF-8; the common limit of file systems
 LONGEST_NAME = 255
+#: the characters of a longer name that are read: its first ones, and its last ones with the ending
+_FIRST, _LAST = 900, 100
 DEFAULT_TYPE = "application/octet-stream"
 
 _WORD = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
@@ -106,10 +108,12 @@ def content_disposition(value: str | None) -> str | None:
 
 def safe_name(name: str) -> str:
     """The last part of a path without characters that could fool a shell, a file system or a reader; may be empty."""
-    text = unicodedata.normalize("NFC", name)
+    last = re.split(r"[/\\]", name)[-1]
+    if len(last) > _FIRST + _LAST:  # to normalize combining characters takes the square of their number
+        last = last[:_FIRST] + last[-_LAST:]
+    text = unicodedata.normalize("NFC", last)
     visible = "".join(character for character in text if unicodedata.category(character) not in _INVISIBLE)
-    last = re.split(r"[/\\]", visible)[-1]
-    return _shortened(_UNSAFE_IN_NAMES.sub("_", last).strip(". ~"))
+    return _shortened(_UNSAFE_IN_NAMES.sub("_", visible).strip(". ~"))
 
 
 def is_multipart(headers: Mapping[str, str]) -> bool:

@@ -170,6 +170,88 @@ def test_a_number_that_cedar_cannot_hold_is_denied_if_a_policy_reads_it(catalog,
     assert decided(schema, text, too_large).verdict is Verdict.DENY
 
 
+def _with(call_of, **members):
+    return call_of("tickets.create", {"ticket": {"subject": "Fire", "comment": {"body": "It burns"}, **members}})
+
+
+@pytest.mark.parametrize("effect", ["permit", "forbid"])
+@pytest.mark.parametrize(
+    ("members", "is_read"),
+    [
+        ({"subject": "a" * 65_536}, True),
+        ({"subject": "a" * 65_537}, False),
+        ({"tags": [str(number) for number in range(5_000)]}, True),
+        ({"tags": [str(number) for number in range(5_001)]}, False),
+        ({"tags": ["a" * 40_000, "b" * 30_000]}, False),
+        ({"subject": "a" * 40_000, "tags": ["b" * 30_000]}, False),
+    ],
+    ids=["text", "long text", "elements", "many elements", "long elements", "together"],
+)
+def test_params_that_a_policy_reads_and_that_are_too_large_are_denied(schema, call_of, effect, members, is_read):
+    read = 'context.params.ticket has subject && context.params.ticket.subject == "x"'
+    tags = 'context.params.ticket has tags && context.params.ticket.tags.contains("x")'
+    text = {
+        "permit": f"permit(principal, action, resource) unless {{ ({read}) || ({tags}) }};",
+        "forbid": f"{EVERYTHING} forbid(principal, action, resource) when {{ ({read}) || ({tags}) }};",
+    }[effect].replace("action,", 'action == Action::"support-desk.tickets.create",')
+
+    verdict = decided(schema, text, _with(call_of, **members)).verdict
+
+    assert verdict is (Verdict.ALLOW if is_read else Verdict.DENY)
+
+
+@pytest.mark.parametrize("condition", ['has status && context.params.ticket.status == "x"', "has external_id"])
+def test_params_that_no_policy_reads_may_be_large(schema, call_of, condition):
+    text = f"""{EVERYTHING} forbid(principal, action == Action::"support-desk.tickets.create", resource)
+        when {{ context.params.ticket {condition} }};"""
+    call = _with(call_of, subject="a" * 100_000, tags=["a"] * 10_000, status="new")
+
+    assert decided(schema, text, call).verdict is Verdict.ALLOW
+
+
+def test_a_member_that_a_policy_asks_for_is_known_by_its_presence(schema, call_of):
+    text = f"""{EVERYTHING} forbid(principal, action == Action::"support-desk.tickets.create", resource)
+        when {{ context.params.ticket has comment }};"""
+    call = _with(call_of, comment={"body": "a" * 100_000})
+
+    assert decided(schema, text, call).verdict is Verdict.DENY
+    assert decided(schema, text.replace("has comment", "has type"), call).verdict is Verdict.ALLOW
+
+
+_LIKE, _TAGS = 'context.params.ticket.subject like "*%sb"', "context.params.ticket.tags"
+
+
+def _listed(expression, times):
+    return f"[{', '.join([expression] * times)}]"
+
+
+@pytest.mark.parametrize(
+    ("condition", "members"),
+    [
+        (_listed(_LIKE % ("a" * 197), 200), {"subject": "a" * 65_536}),
+        (_listed(_LIKE % ("a" * 50_000), 1), {"subject": "a" * 65_536}),
+        (_listed(f"{_TAGS}.containsAll({_TAGS})", 700), {"tags": list(map(str, range(5_000)))}),
+        (_listed(_TAGS, 1_000), {"tags": list(map(str, range(5_000)))}),
+    ],
+    ids=["many patterns", "a long pattern that is stored", "many comparisons", "a set of arrays"],
+)
+def test_the_more_a_policy_compares_the_less_it_reads(call_of, condition, members):
+    text = f"""{EVERYTHING} forbid(principal, action == Action::"support-desk.tickets.create", resource)
+        when {{ {condition} == [] }};"""
+    decided = DecidedSet([each for number in range(8) for each in statements_of(f"p{number}", text)])
+    decided.about(_with(call_of))
+
+    assert decided.decide(_with(call_of, **members), NOW).verdict is Verdict.DENY
+    small = _with(call_of, **{name: value[:2] for name, value in members.items()})
+    assert decided.decide(small, NOW).verdict is Verdict.ALLOW
+
+
+def test_a_record_of_any_names_is_no_access_to_the_context(call_of):
+    text = f'{EVERYTHING} forbid(principal, action, resource) when {{ {{".": context.surface}} == {{".": "x"}} }};'
+
+    assert DecidedSet(statements_of("main", text)).decide(call_of(), NOW).verdict is Verdict.ALLOW
+
+
 def test_a_kind_that_changed_is_decided_by_its_new_types(catalog, schema, call_of):
     text = f"""{EVERYTHING} forbid(principal, action == Action::"support-desk.tickets.list", resource)
         when {{ context.params has per_page && context.params.per_page > 50 }};"""

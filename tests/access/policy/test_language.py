@@ -1,5 +1,8 @@
 """Faults of policies: each with its place and the nearest name."""
 
+import sys
+import unicodedata
+
 import pytest
 
 from gateway.access.policy.language import checked
@@ -62,6 +65,7 @@ PERMIT = "permit(principal, action, resource)"
         (f"\ufeff{PERMIT};", (1, 1), "invalid token"),
         (f"// a\r{PERMIT} when {{ {'(' * 4000}true{')' * 4000} }};", (1, 248), "more than 200 levels"),
         (" " * 70_000, (1, 1), "at most 65,536"),
+        (f'{PERMIT} when {{ resource.name like "{"x" * 201}" }};', (1, 63), "at most 200 are allowed"),
         (f"{PERMIT} when {{ {'(' * 4000}true{')' * 4000} }};", (1, 243), "more than 200 levels"),
         (f"{PERMIT} when {{ {'[' * 4000}{']' * 4000} == [] }};", (1, 243), "more than 200 levels"),
         (f"{PERMIT} when {{ {'{a:' * 4000}1{'}' * 4000} == 1 }};", (1, 641), "more than 200 levels"),
@@ -254,10 +258,43 @@ def test_letters_of_other_words_are_no_name(text):
     assert first_telling(["phone_number"], {"query": text}) is None
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a" + "\u0301\u0316" * 4_000_000,
+        "a" + "\uff9e\u0316" * 30_000,
+        r"\u0301\u0316" * 300_000,
+        "&#x301;&#x316;" * 300_000,
+        "\u00e9" * 65_537,
+        "&#" + "1" * 5_000 + ";",
+    ],
+    ids=["marks", "marks of other forms", "escaped marks", "entities", "long", "number"],
+)
+def test_a_text_that_takes_long_to_read_tells(text):
+    assert first_telling(["email"], {"query": text}) == "query"
+    assert first_telling(["email"], {text: 1}) == text
+
+
+@pytest.mark.parametrize("text", ["a" + "\u0301" * 30, "\u00e9" * 65_536, "x" * 100_000, "\u0e19\u0e49\u0e33" * 20_000])
+def test_a_text_of_another_language_tells_nothing(text):
+    assert first_telling(["email"], {"query": text}) is None
+
+
+def test_every_character_that_combines_when_it_is_normalized_is_known():
+    every = map(chr, range(sys.maxunicode + 1))
+    combining = {each for each in every if all(map(unicodedata.combining, unicodedata.normalize("NFKD", each)))}
+
+    assert not [each for each in combining if first_telling(["email"], {"query": each * 31}) is None]
+
+
 @pytest.mark.parametrize("redacted", [["*"], ["*.*"], ["*", "email"]])
 def test_if_everything_is_redacted_every_param_tells_but_those_that_choose_the_record_or_the_page(redacted):
     assert first_telling(redacted, {"id": 1, "page": 2, "status": "open"}, ["id", "page"]) == "status"
     assert first_telling(redacted, {"id": 1, "page": 2}, ["id", "page"]) is None
+
+
+def test_a_pattern_has_up_to_200_characters(schema):
+    assert checked("main", f'{PERMIT} when {{ resource.name like "{"x" * 200}" }};', schema)
 
 
 def test_a_policy_of_many_conditions_is_no_deep_one(schema):

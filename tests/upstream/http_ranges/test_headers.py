@@ -151,6 +151,9 @@ def test_a_disposition_keeps_a_safe_name_only(value, expected):
         ("e\u0301.txt", "\u00e9.txt"),
         ('a<b>:c|d?e*"f', "a_b__c_d_e__f"),
         ("  spaces.txt. ", "spaces.txt"),
+        ("folder/" * 1_000 + "b.txt", "b.txt"),
+        ("b" * 5_000 + ".txt", "b" * 251 + ".txt"),
+        ("b" * 300 + "\u0301\u0316" * 4_000_000 + ".txt", "b" * 251 + ".txt"),
     ],
 )
 def test_a_name_is_made_safe_and_short(name, expected):
