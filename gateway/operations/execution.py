@@ -38,7 +38,7 @@ from gateway.operations.permission import SCOPE_OF, Permission, require_visible
 from gateway.operations.response_cache import Freshness, Key, ResponseCache, key_of
 from gateway.operations.runs import OperationRuns
 from gateway.operations.spending import Spending
-from gateway.upstream.field_selection import EVERYTHING, FieldSelection, ensure_declared, selected
+from gateway.upstream.field_selection import EVERYTHING, FieldSelection, ensure_declared, selected, selected_of
 from gateway.upstream.http_ranges.integrity import File
 from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
@@ -214,7 +214,7 @@ class Execution:
                     answer = await self._runs.write(
                         resolved, engine_call, lambda: resolved.connector.upload(engine_call, file), entry
                     )
-        answer = await selected(answer, FieldSelection(redact=redact))
+        answer = await selected_of(engine_call.effect, answer, FieldSelection(redact=redact))
         return Done(answer=answer, took_ms=_milliseconds(started), sunset_headers=prepared.sunset_headers)
 
     async def dry_run(self, caller: Caller, call: OperationCall) -> list[dict[str, Any]]:
@@ -298,7 +298,7 @@ class Execution:
                 answer = await run()
             else:
                 answer = await self._cache.fetch(prepared.cache_key, run, freshness)
-        return await selected(answer, prepared.call.selection)
+        return await selected_of(call.effect, answer, prepared.call.selection)
 
     async def _promoted(self, prepared: PreparedExecution, reading: "asyncio.Future[OperationResult]") -> Accepted:
         new = prepared.new_job(self._audit.promote_read(prepared.entry))

@@ -15,7 +15,7 @@ from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
 from gateway.context_store.sync.write_through import Write, WriteThrough
 from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
-from gateway.errors import GatewayError, Unavailable, UpstreamRateLimited
+from gateway.errors import GatewayError, Unavailable, UpstreamInvalidResponse, UpstreamRateLimited
 from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.stored_files.store import StoredFiles
@@ -27,10 +27,11 @@ from gateway.operations.spending import Spending, Taken
 from gateway.upstream import bulk
 from gateway.upstream.bulk import Outcome
 from gateway.upstream.connector import UpstreamConnector
-from gateway.upstream.field_selection import FieldSelection, selected
+from gateway.upstream.field_selection import FieldSelection, selected_of
 from gateway.upstream.http_ranges.ranges import RangeRequest
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
+from gateway.upstream.retries import answer_lost
 from gateway.upstream.run_context import InMemoryRunContext
 from gateway.upstream.withheld import withheld, without_text
 
@@ -68,7 +69,7 @@ class OperationRuns:
                     answer = await resolved.connector.run_to_end(call, run_context)
                 else:
                     answer = await self.write(resolved, call, lambda: resolved.connector.run_to_end(call, run_context))
-            return await selected(answer, FieldSelection(limit=call.limit, redact=call.redact))
+            return await selected_of(call.effect, answer, FieldSelection(limit=call.limit, redact=call.redact))
 
     async def run_bulk(
         self, resolved: ResolvedConnector, calls: Sequence[PreparedCall], run_context: InMemoryRunContext
@@ -82,6 +83,7 @@ class OperationRuns:
             outcomes = await _sent(resolved, calls, run_context)
         else:
             outcomes = await self._written(resolved, calls, run_context)
+        outcomes = [await _redacted(call, outcome) for call, outcome in zip(calls, outcomes, strict=True)]
         for call, outcome in zip(calls, outcomes, strict=True):
             with (
                 suppress(GatewayError),
@@ -90,7 +92,7 @@ class OperationRuns:
                 accounted.is_counted = outcome is not None
                 if isinstance(outcome, GatewayError):
                     raise outcome
-        return [await _redacted(outcome, call.redact) for call, outcome in zip(calls, outcomes, strict=True)]
+        return outcomes
 
     async def _written(
         self, resolved: ResolvedConnector, calls: Sequence[PreparedCall], run_context: InMemoryRunContext
@@ -199,7 +201,7 @@ class OperationRuns:
     ) -> OperationResult:
         run = partial(resolved.connector.run, call, run_context, selection)
         answer = await (run() if call.effect is Effect.READ else self.write(resolved, call, run))
-        return await selected(answer, selection)
+        return await selected_of(call.effect, answer, selection)
 
     async def _store(
         self, connector: UpstreamConnector, call: PreparedCall, job: StoredJob, run_context: JobRunContext
@@ -255,11 +257,14 @@ class OperationRuns:
         return entry
 
 
-async def _redacted(outcome: Outcome, redact: Sequence[str]) -> Outcome:
-    """The outcome of one call without what policies redact."""
+async def _redacted(call: PreparedCall, outcome: Outcome) -> Outcome:
+    """The outcome of one call without what policies redact; an error for the result of a read that cannot be read."""
     if isinstance(outcome, OperationResult):
-        return await selected(outcome, FieldSelection(redact=redact))
-    return without_text(outcome) if outcome is not None and redact else outcome
+        try:
+            return await selected_of(call.effect, outcome, FieldSelection(redact=call.redact))
+        except UpstreamInvalidResponse as error:
+            outcome = error
+    return without_text(outcome) if outcome is not None and call.redact else outcome
 
 
 async def _sent(
@@ -271,4 +276,7 @@ async def _sent(
         raise
     except GatewayError as error:
         return bulk.outcomes_of_error(calls, error)
-    return bulk.outcomes(calls, answer)
+    try:
+        return bulk.outcomes(calls, answer)
+    except UpstreamInvalidResponse as error:
+        return bulk.outcomes_of_error(calls, answer_lost(calls[0].effect, error))

@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec.structs import asdict, replace
 
-from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
+from gateway.contract.kinds import Effect
+from gateway.errors import MAX_FAULTS, FieldError, InvalidParams, UpstreamInvalidResponse
 from gateway.foundation import payloads
 from gateway.foundation.aio.turns import in_thread, mapped
 from gateway.kinds.suggestions import Suggestions
-from gateway.upstream.responses import OperationResult
+from gateway.upstream.responses import NULL, OperationResult
 
 #: characters of a text that are kept when a caller asks for truncation
 _MAX_CHARACTERS = 1000
@@ -97,6 +98,25 @@ async def selected(answer: OperationResult, selection: FieldSelection) -> Operat
     return replace(answer, result=result, redacted=redacted)
 
 
+async def selected_of(effect: Effect, answer: OperationResult, selection: FieldSelection) -> OperationResult:
+    """The result of a call with the selection applied; for a read raises UpstreamInvalidResponse.
+
+    A write has been done: if its result cannot be read, nothing of it is returned, because policies may redact it.
+    """
+    try:
+        return await selected(answer, selection)
+    except UpstreamInvalidResponse as error:
+        if effect is Effect.READ:
+            raise
+        fault = f"the result is withheld, because it cannot be read: {error.detail}"
+        words = f"{fault}; the call was carried out, do not repeat it for that"
+        return OperationResult(
+            result=NULL,
+            redacted=tuple(sorted({*answer.redacted, *selection.redact})),
+            warning=words if answer.warning is None else f"{answer.warning}; {words}",
+        )
+
+
 def _array(records: Sequence[msgspec.Raw]) -> msgspec.Raw:
     return msgspec.Raw(b"[%b]" % b",".join(records))
 
@@ -108,7 +128,10 @@ async def selected_records(records: Sequence[msgspec.Raw], selection: FieldSelec
     select = selector(selection)
 
     def selected_from(record: msgspec.Raw) -> msgspec.Raw:
-        return msgspec.Raw(msgspec.json.encode(select(payloads.editable(record))))
+        try:
+            return msgspec.Raw(msgspec.json.encode(select(payloads.editable(record))))
+        except RecursionError as error:
+            raise UpstreamInvalidResponse("the application's answer is nested too deeply") from error
 
     return await mapped(selected_from, records, lambda record: len(memoryview(record)) > _LARGE)
 

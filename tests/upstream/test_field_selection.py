@@ -3,8 +3,9 @@
 import msgspec
 import pytest
 
-from gateway.errors import InvalidParams
-from gateway.upstream.field_selection import FieldSelection, ensure_declared, selected
+from gateway.contract.kinds import Effect
+from gateway.errors import InvalidParams, UpstreamInvalidResponse
+from gateway.upstream.field_selection import FieldSelection, ensure_declared, selected, selected_of
 from gateway.upstream.responses import OperationResult
 from tests.harness.blocked_loop import divided, never_blocked
 
@@ -164,3 +165,53 @@ async def test_a_path_is_taken_once_however_it_is_written():
     assert (await selected(answered({"a": {"b": 1, "c": 2}}), FieldSelection(None, ["a.b", "a.b.x"]))).decoded() == {
         "a": {"c": 2}
     }
+
+
+#: records that are passed on unread, and cannot be decoded
+_EXTREME = b"[" + b",".join([b"1e300"] * 5_001) + b"]"
+UNREADABLE = [
+    b'{"id":1,"deep":' + b"[" * 2_000 + b"]" * 2_000 + b"}",
+    b'{"id":1,"numbers":' + _EXTREME + b"}",
+    b'{"id":1,"half":' + b"\\ud83d}",
+    b'[{"id":1},{"id":2,"numbers":' + _EXTREME + b"}]",
+]
+
+
+@pytest.mark.parametrize("effect", [Effect.WRITE, Effect.IDEMPOTENT])
+@pytest.mark.parametrize("result", UNREADABLE, ids=["deep", "numbers", "not JSON", "list"])
+async def test_the_result_of_a_write_that_cannot_be_read_is_withheld(effect: Effect, result: bytes):
+    answer = OperationResult(result=msgspec.Raw(result), meta={"next": "secret"}, next={"page": 2}, is_page=True)
+
+    done = await selected_of(effect, answer, FieldSelection(redact=["subject"]))
+
+    assert (done.decoded(), done.meta, done.next, done.redacted) == (None, None, None, ("subject",))
+    assert "withheld" in done.warning
+    assert "carried out, do not repeat it" in done.warning
+
+
+async def test_the_result_of_a_read_that_cannot_be_read_is_an_error():
+    for result in UNREADABLE:
+        with pytest.raises(UpstreamInvalidResponse):
+            await selected_of(Effect.READ, OperationResult(result=msgspec.Raw(result)), FieldSelection(redact=["a"]))
+
+
+async def test_a_warning_stays_with_the_one_of_a_withheld_result():
+    answer = OperationResult(result=msgspec.Raw(UNREADABLE[0]), warning="it was not checked")
+
+    done = await selected_of(Effect.WRITE, answer, FieldSelection(redact=["subject"]))
+
+    assert done.warning.startswith("it was not checked; the result is withheld")
+
+
+async def test_a_write_whose_result_can_be_read_has_it():
+    done = await selected_of(Effect.WRITE, answered(TICKET), FieldSelection(select_fields=["id"]))
+
+    assert (done.decoded(), done.warning) == ({"id": 1}, None)
+
+
+@pytest.mark.parametrize("selection", [FieldSelection(redact=["deep.x"]), FieldSelection(select_fields=["deep.x"])])
+async def test_a_record_that_is_too_deep_for_a_path_is_an_invalid_response(selection: FieldSelection):
+    answer = OperationResult(result=msgspec.Raw(b'{"deep":' + b"[" * 900 + b"]" * 900 + b"}"))
+
+    with pytest.raises(UpstreamInvalidResponse):
+        await selected(answer, selection)

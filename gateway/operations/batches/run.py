@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,6 +27,7 @@ from gateway.errors import (
     OutcomeUnknown,
     ReauthorizationRequired,
     Unavailable,
+    UpstreamInvalidResponse,
     with_unknown_outcome,
 )
 from gateway.foundation import payloads
@@ -46,7 +47,7 @@ from gateway.operations.batches.journal import Journal, parts_of
 from gateway.operations.batches.model import BatchJob, ItemResult, ItemStatus, StoredOperation
 from gateway.operations.batches.step_values import StepValues
 from gateway.upstream.bulk import Outcome
-from gateway.upstream.responses import OperationResult
+from gateway.upstream.responses import NULL, OperationResult
 from gateway.upstream.run_context import InMemoryRunContext
 
 log = logging.getLogger(__name__)
@@ -59,14 +60,8 @@ _MAX_CHANGES = 1000
 _MAX_BULK = 10
 #: bytes of a step's result whose values are found in a thread
 _LARGE = 64 << 10
-
-
-class _StoredStep(msgspec.Struct):
-    """The members of a step's stored result that references need."""
-
-    status: ItemStatus
-    id: str | None = None
-    result: msgspec.Raw = msgspec.Raw(b"null")
+#: the members of a step's stored result that references need
+_STEP_MEMBERS = ("id", "status", "result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,15 +171,17 @@ class BatchRun:
             self._values.expect(operation.params)
         async for part in self._jobs.lines(self._job, self._job.parts):
             for line in part.rstrip("\n").split("\n"):
-                stored = payloads.typed(line.encode(), _StoredStep)
-                if stored.id is not None and stored.status is ItemStatus.SUCCEEDED:
-                    await self._keep(stored.id, stored.result)
+                stored = payloads.members_of(line.encode(), _STEP_MEMBERS)
+                if "id" in stored and payloads.value(stored["status"]) == ItemStatus.SUCCEEDED:
+                    await self._keep(payloads.value(stored["id"]), stored.get("result", NULL))
 
     async def _keep(self, step: str, result: msgspec.Raw) -> None:
-        if len(memoryview(result)) > _LARGE:
-            await in_thread(partial(self._values.keep, step), result)
-        else:
-            self._values.keep(step, result)
+        """Keep what other steps refer to; the step has succeeded, also if nothing can be found in its result."""
+        with suppress(UpstreamInvalidResponse):
+            if len(memoryview(result)) > _LARGE:
+                await in_thread(partial(self._values.keep, step), result)
+            else:
+                self._values.keep(step, result)
 
     async def _end_lost(self) -> None:
         """End the writes that an earlier attempt had in flight as `unknown`, because their responses are lost."""

@@ -30,7 +30,7 @@ from gateway.operations.permission import Permission
 from gateway.operations.runs import OperationRuns
 from gateway.operations.spending import Spending
 from gateway.operations.uploads.store import Upload, UploadStore
-from gateway.upstream.field_selection import FieldSelection, selected
+from gateway.upstream.field_selection import FieldSelection, selected_of
 from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import ACTION, SourceFile, with_file
@@ -191,7 +191,7 @@ class Uploads:
                     call_id=resumed.upload.id,
                     is_final=lambda error: not isinstance(error, _RESUMABLE),
                 )
-                answer = await selected(answer, FieldSelection(redact=call.redact))
+                answer = await selected_of(call.effect, answer, FieldSelection(redact=call.redact))
                 is_end = await self.store.complete(resumed.upload, bytes(answer.result))
             except _RESUMABLE:
                 is_end = False
@@ -242,5 +242,6 @@ async def _same(answer: OperationResult) -> OperationResult:
 
 
 async def _stored_answer(resumed: _Resumed, answer: bytes) -> OperationResult:
-    selection = FieldSelection(redact=resumed.session.call.redact)
-    return await selected(OperationResult(result=msgspec.Raw(answer)), selection)
+    call = resumed.session.call
+    stored = OperationResult(result=msgspec.Raw(answer))
+    return await selected_of(call.effect, stored, FieldSelection(redact=call.redact))
