@@ -39,6 +39,8 @@ SMALL_ANSWER = 64 << 10
 SENT = MIB - 100
 #: bytes of a body that may be large: of lines, and of a file
 LARGE = 64 * MIB
+#: the largest form of somebody who is not signed in
+OPEN_FORM = 64 << 10
 #: routes that are attacked at once, and connections to each of them
 AT_ONCE, CONNECTIONS = 10, 15
 #: seconds within which a route answers that does not wait for its body
@@ -82,7 +84,8 @@ class Body:
     def length(self) -> int:
         if self.media in (LINES, MULTIPART) or self.route.file_media is not None:
             return LARGE
-        return LENGTHS.get(self.route.path, MIB)
+        is_of_stranger = self.media == FORM and self.route.is_open
+        return LENGTHS.get(self.route.path, OPEN_FORM if is_of_stranger else MIB)
 
 
 def bodies_of(route: Route) -> Iterator[Body]:
