@@ -14,7 +14,7 @@ from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.long_running import FollowUp
 from gateway.kinds.members import media_type
 from gateway.kinds.paging import Order, Paging
-from gateway.kinds.patterns import OPTIONS, has_pattern, without_unusable
+from gateway.kinds.patterns import has_pattern, validator_of, without_unusable
 from gateway.kinds.placements import Placement, json_schema, placements_of, plain_name
 from gateway.kinds.requests import Action, DefaultTime
 from gateway.kinds.siblings import (
@@ -136,9 +136,9 @@ class Operation:
     def validator(self) -> jsonschema_rs.Draft202012Validator:
         """Checks params; a pattern that a kind has had since before the linter refused it is not checked."""
         try:
-            return _validator(self.schema)
+            return validator_of(self.schema)
         except ValueError:
-            return _validator(without_unusable(self.schema))
+            return validator_of(without_unusable(self.schema))
 
     @cached_property
     def patterned_params(self) -> Mapping[str, dict[str, Any]]:
@@ -281,10 +281,6 @@ class Operation:
     def instead(self, params: Mapping[str, Any]) -> "Operation":
         """This operation, or the one that replaces it when a param is left out."""
         return next((operation for without, operation in self.alternatives if without not in params), self)
-
-
-def _validator(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
-    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, pattern_options=OPTIONS)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,11 @@ _FLAGS = re.compile(r"\(\?[a-zA-Z-]+[:)]")
 OPTIONS = jsonschema_rs.RegexOptions(size_limit=_MAX_SIZE)
 
 
+def validator_of(schema: dict[str, Any]) -> jsonschema_rs.Draft202012Validator:
+    """The validator of params; raises ValueError for what is no schema, and for a pattern that is not compiled."""
+    return jsonschema_rs.Draft202012Validator(schema, validate_formats=True, pattern_options=OPTIONS)
+
+
 def is_pattern(pattern: str) -> bool:
     """Whether an imported pattern is used: the linear engine has no look-arounds and no references to groups."""
     return len(pattern) <= _MAX_CHARACTERS and not _FLAGS.search(pattern) and _is_compiled(pattern)

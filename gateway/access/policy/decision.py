@@ -34,9 +34,8 @@ _MAX_MATCHED, _MAX_COMPARED = 32 << 20, 1 << 20
 _COMPARING = frozenset({"==", "!=", "contains", "containsAll", "containsAny"})
 _ERRING = re.compile(r"policy `(\w+)`")
 _WHOLE = "*"
-#: the expressions `context` and `context.params` in Cedar's JSON format
+#: the expression `context` in Cedar's JSON format
 _CONTEXT: Mapping[str, Any] = {"Var": "context"}
-_PARAMS: Mapping[str, Any] = {".": {"left": _CONTEXT, "attr": "params"}}
 
 
 class DecidedSet:
@@ -355,7 +354,7 @@ def _uid(document: Mapping[str, str]) -> tuple[str, str]:
 
 def _context_names(statement: PolicyStatement) -> set[str]:
     """The members of the context that the conditions of a statement read; `*` for the whole."""
-    return {name for owner, name in _accesses(statement.document["conditions"]) if owner == "context"}
+    return set(_accesses(statement.document["conditions"]))
 
 
 def _param_paths(node: Any) -> Iterator[tuple[str, ...]]:
@@ -472,23 +471,18 @@ def _counted(counted: Counted, type_: Type) -> dict[str, Any]:
     }
 
 
-def _accesses(node: Any) -> Iterator[tuple[str, str]]:
-    """What an expression reads of `context` and of `context.params`: the owner and the member, `*` for all of it."""
+def _accesses(node: Any) -> Iterator[str]:
+    """The members of `context` that an expression reads; `*` for all of it."""
     if isinstance(node, list):
         for each in node:
             yield from _accesses(each)
     elif node == _CONTEXT:
-        yield from (("context", _WHOLE), ("params", _WHOLE))
-    elif node == _PARAMS:
-        yield from (("context", "params"), ("params", _WHOLE))
+        yield _WHOLE
     elif isinstance(node, Mapping):
         found = node.get(".") or node.get("has")
         access: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
-        left = access.get("left")
-        if left == _CONTEXT:
-            yield "context", access["attr"]
-        elif left == _PARAMS:
-            yield from (("context", "params"), ("params", access["attr"]))
+        if access.get("left") == _CONTEXT:
+            yield access["attr"]
         else:
             for each in node.values():
                 yield from _accesses(each)

@@ -6,7 +6,7 @@ from typing import Any
 import jsonschema_rs
 
 from gateway.kinds.importing.schemas import Schema
-from gateway.kinds.patterns import OPTIONS
+from gateway.kinds.patterns import OPTIONS, validator_of
 
 _TEXTS: Mapping[str, str] = {
     "date-time": "2026-01-31T09:00:00Z",
@@ -28,8 +28,7 @@ def with_example(schema: Schema) -> tuple[Schema, Any]:
     """The schema and a value that it accepts; assertions that no generated value satisfies are removed from it."""
     for found in (schema, _without(schema, _HARD), {name: schema[name] for name in ("description",) if name in schema}):
         value = example_of(found)
-        validator = jsonschema_rs.Draft202012Validator(found, validate_formats=True, pattern_options=OPTIONS)
-        if validator.is_valid(value):
+        if validator_of(found).is_valid(value):
             return found, value
     return {"description": schema.get("description", "value")}, "example"
 

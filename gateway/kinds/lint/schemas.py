@@ -4,9 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-import jsonschema_rs
-
-from gateway.kinds.patterns import OPTIONS
+from gateway.kinds.patterns import validator_of
 from gateway.kinds.placements import json_schema
 from gateway.kinds.requests import DefaultTime
 from gateway.kinds.spec import ConnectorSpec
@@ -47,9 +45,7 @@ def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, 
     if errors:
         return
     try:
-        validator = jsonschema_rs.Draft202012Validator(
-            {**schema, "$defs": spec.definitions}, validate_formats=True, pattern_options=OPTIONS
-        )
+        validator = validator_of({**schema, "$defs": spec.definitions})
     except ValueError as error:
         where = map(str, getattr(error, "instance_path", ()))
         yield (*place, *where), f"is not JSON Schema: {getattr(error, 'message', error)}"
