@@ -119,7 +119,9 @@ _SECRET = """
 """
 # Blocks every other refresh of the same connector until the transaction ends. It is always locked before the
 # connector's own row.
-_LOCK_SECRET = f"{_SECRET} FOR UPDATE OF connector_secrets"
+_LOCK_SECRET = """
+    SELECT connector_id FROM connector_secrets WHERE organization_id = $1 AND connector_id = $2 FOR UPDATE
+"""
 _BOUND_TO = "SELECT kind, environment::text AS environment FROM connectors WHERE organization_id = $1 AND id = $2"
 # Columns that the object does not have keep their values.
 _UPDATE = f"""
@@ -397,12 +399,13 @@ class ConnectorStore:
 
     async def lock_secret(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> Secret:
         """The credentials as they are stored, locked until the caller's transaction ends."""
-        row = await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
+        await self.lock(connection, organization_id, connector_id)
+        row = await connection.fetchrow(_SECRET, organization_id, connector_id)
         return self._secret_in(organization_id, connector_id, row)
 
     async def lock(self, connection: Connection, organization_id: UUID, connector_id: UUID) -> None:
         """Lock the credentials without opening them, for a caller that replaces them."""
-        await connection.fetchrow(_LOCK_SECRET, organization_id, connector_id)
+        await connection.execute(_LOCK_SECRET, organization_id, connector_id)
 
     def _secret_in(self, organization_id: UUID, connector_id: UUID, row: Any) -> Secret:
         if row is None:

@@ -124,7 +124,7 @@ _DUE = """
 _CLAIM = f"""
     UPDATE webhooks
     SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1, turn_at = now()
-    WHERE id IN (
+    WHERE id = ANY (ARRAY(
         SELECT webhooks.id FROM webhooks JOIN (
             SELECT due.id, COALESCE(busy.turns, 0) + row_number() OVER (
                        PARTITION BY due.organization_id ORDER BY due.turn_at) AS turn,
@@ -144,7 +144,7 @@ _CLAIM = f"""
         ) AS due ON due.id = webhooks.id
         WHERE {_DUE.format("webhooks")} AND due.turn <= GREATEST(1, due.share)
         ORDER BY due.turn, webhooks.turn_at LIMIT $3 - $5 FOR NO KEY UPDATE OF webhooks SKIP LOCKED
-    )
+    ))
     RETURNING {_CURRENT}, {SEALED}
 """
 # Most webhooks select few of an organization's events. The comparison leaves out workspaces and people, so that at most

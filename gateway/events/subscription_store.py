@@ -25,10 +25,9 @@ _CURSOR = """
     COALESCE((SELECT min(event_id) - 1 FROM webhook_deliveries
               WHERE webhook_id = webhooks.id AND webhook_deliveries.status = 'pending'), position)
 """
-_FIND = f"""
-    SELECT {COLUMNS}, {SEALED}, {_CURSOR} AS cursor FROM webhooks
-    WHERE organization_id = $1 AND subscription_id = $2 AND {_LIVE} FOR NO KEY UPDATE
-"""
+# A turn may end meanwhile: the cursor is read once the row is locked.
+_LOCK = f"SELECT id FROM webhooks WHERE organization_id = $1 AND subscription_id = $2 AND {_LIVE} FOR NO KEY UPDATE"
+_GET = f"SELECT {COLUMNS}, {SEALED}, {_CURSOR} AS cursor FROM webhooks WHERE id = $1"
 _LAST_DELIVERIES = f"""
     SELECT {DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND attempted_at IS NOT NULL
     ORDER BY event_id DESC LIMIT {_LAST}
@@ -117,34 +116,34 @@ _CLAIM_ENDED = f"""
     WITH reader AS MATERIALIZED (
         SELECT owner.*, {_READER}
         FROM (SELECT DISTINCT organization_id, client_id FROM webhooks WHERE subscription_id IS NOT NULL) AS owner
-    )
-    UPDATE webhooks SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1
-    FROM (
+    ), found AS (
         SELECT ended.id, why.reason
         FROM webhooks AS ended JOIN reader USING (organization_id, client_id),
             LATERAL (SELECT {_REASON} AS reason) AS why
         WHERE subscription_id IS NOT NULL AND (lease_until IS NULL OR lease_until < now())
           AND ended.key_id <> ALL ($5::text[]) AND why.reason IS NOT NULL
         LIMIT $4 FOR NO KEY UPDATE OF ended SKIP LOCKED
-    ) AS found
-    WHERE webhooks.id = found.id
+    )
+    UPDATE webhooks SET lease_until = now() + make_interval(secs => $2), worker = $1, fence = fence + 1
+    FROM found WHERE webhooks.id = found.id
     RETURNING {COLUMNS}, {SEALED}, found.reason,
               (SELECT failure FROM webhook_deliveries WHERE webhook_id = webhooks.id AND failure IS NOT NULL
                ORDER BY attempted_at DESC LIMIT 1) AS failure
 """
 _DELETE_UNREADABLE = "DELETE FROM webhooks WHERE id = $1 AND fence = $2"
+_LOCK_ENDED = "SELECT id FROM webhooks WHERE id = $1 AND fence = $2 FOR UPDATE"
 # A host that has regained its access may have refreshed it while the receiver was told.
 _DELETE_ENDED = f"""
     DELETE FROM webhooks WHERE id = (
         SELECT ended.id
         FROM webhooks AS ended JOIN webhooks AS owner ON owner.id = ended.id, LATERAL (SELECT {_READER}) AS reader
-        WHERE ended.id = $1 AND ended.fence = $2 AND {_REASON} IS NOT NULL FOR UPDATE OF ended)
+        WHERE ended.id = $1 AND ended.fence = $2 AND {_REASON} IS NOT NULL)
 """
 #: for `prune`
 PRUNE = """
-    DELETE FROM webhooks WHERE id IN (
+    DELETE FROM webhooks WHERE id = ANY (ARRAY(
         SELECT id FROM webhooks WHERE subscription_id IS NOT NULL AND expires_at < now() LIMIT $1 FOR UPDATE SKIP LOCKED
-    )
+    ))
 """
 
 
@@ -185,11 +184,11 @@ class SubscriptionStore:
     async def refresh(self, caller: Caller, id_: str, new: NewSubscription) -> RefreshedSubscription | None:
         """Prolong a live subscription, and resume a suspended one; None if there is none."""
         async with self._database.tenant(caller.organization_id) as connection, connection.transaction():
-            row = await connection.fetchrow(_FIND, caller.organization_id, id_)
-            if row is None:
+            webhook_id = await connection.fetchval(_LOCK, caller.organization_id, id_)
+            if webhook_id is None:
                 return None
+            row = await connection.fetchrow(_GET, webhook_id)
             claimed = claimed_of(self._vault, row)
-            webhook_id = claimed.webhook.id
             last = [delivery_of(each) for each in await connection.fetch(_LAST_DELIVERIES, webhook_id)]
             if claimed.webhook.status is WebhookStatus.DISABLED:
                 await connection.execute(_RESUME, webhook_id)
@@ -264,7 +263,8 @@ class SubscriptionStore:
 
     async def delete_ended(self, claimed: ClaimedWebhook, retry_seconds: float) -> None:
         """Delete a subscription that `claim_ended` leased, unless the lease was lost or it goes on."""
-        async with self._database.system() as connection:
+        async with self._database.system() as connection, connection.transaction():
+            await connection.execute(_LOCK_ENDED, claimed.webhook.id, claimed.webhook.fence)
             await connection.execute(_DELETE_ENDED, claimed.webhook.id, claimed.webhook.fence, retry_seconds)
 
 

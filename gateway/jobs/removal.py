@@ -36,11 +36,11 @@ _CANCEL = f"""
             finished_at = CASE WHEN status <> 'running' THEN now() END,
             expires_at = CASE WHEN status <> 'running' THEN now() + make_interval(secs => $3) END,
             next_attempt_at = NULL
-        WHERE id IN (
+        WHERE id = ANY (ARRAY(
             SELECT id FROM jobs
             WHERE {_OF_CONNECTOR} AND NOT cancel_requested
               AND (status = 'running' OR status IN ('queued', 'waiting') AND {NOTHING_DONE})
-            ORDER BY id LIMIT {_BATCH} FOR UPDATE)
+            ORDER BY id LIMIT {_BATCH} FOR UPDATE))
         RETURNING {SETTLED}
     ), noted AS ({settling("changed")})
     SELECT id FROM changed

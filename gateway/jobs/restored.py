@@ -19,9 +19,9 @@ _END = f"""
                     'request_id', request_id, 'find_by', find_by, 'request_sent', 'maybe', 'items', total,
                     'items_done', CASE WHEN total IS NOT NULL THEN progress END)),
                 'safe_to_retry', effect = 'idempotent')::text
-        WHERE id IN (
+        WHERE id = ANY (ARRAY(
             SELECT id FROM jobs WHERE status IN ('queued', 'waiting', 'running') AND effect <> 'read'
-            ORDER BY id LIMIT {_BATCH} FOR UPDATE)
+            ORDER BY id LIMIT {_BATCH} FOR UPDATE))
         RETURNING {SETTLED}
     ), noted AS ({settling("ended")})
     SELECT id FROM ended

@@ -13,6 +13,8 @@ from gateway.contract.connectors import ConnectorSelection, ConnectorStatus
 from gateway.errors import InternalError, NotFound, Unavailable
 from gateway.foundation.db.pool import Database
 from tests.connectors.conftest import CREDENTIALS, Create, MarkDeleted
+from tests.harness.databases import waits_for_lock
+from tests.harness.waiting import eventually
 
 SWAP = """
     UPDATE connector_secrets AS mine
@@ -232,6 +234,20 @@ async def test_new_variables_keep_the_credentials_readable(
 
     secret = await store.secret(organization_id, connector_id)
     assert (secret.values, secret.environment) == (CREDENTIALS, {"subdomain": "renamed"})
+
+
+async def test_credentials_stay_readable_where_variables_are_changed_twice_at_the_same_moment(
+    database: Database, store: ConnectorStore, organization_id: UUID, create: Create
+):
+    connector_id = await create()
+    async with database.tenant(organization_id) as connection, connection.transaction():
+        await store.update_within(connection, organization_id, connector_id, {"environment": {"subdomain": "first"}})
+        later = asyncio.create_task(store.update(organization_id, connector_id, environment={"subdomain": "second"}))
+        await eventually(lambda: waits_for_lock(database))
+    await later
+
+    secret = await store.secret(organization_id, connector_id)
+    assert (secret.values, secret.environment) == (CREDENTIALS, {"subdomain": "second"})
 
 
 async def test_many_connectors_are_opened_by_one_statement_each_for_its_own_organization_alone(

@@ -28,6 +28,13 @@ def url_of(server: str, name: str) -> str:
     return f"{address.rpartition('/')[0]}/{name}{question}{options}"
 
 
+async def waits_for_lock(database: Database, statements: int = 1) -> bool:
+    """Whether so many statements wait for locks of others."""
+    async with database.system() as connection:
+        waiting: int = await connection.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted")
+    return waiting >= statements
+
+
 async def rows_as_text(database: Database) -> list[tuple[str, str]]:
     """The table and the text of every row. Partitions are read through their table: the role may not read them."""
     async with database.system() as connection:

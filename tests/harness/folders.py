@@ -14,8 +14,6 @@ _MEMORY = Path("/dev/shm")
 #: bytes for several clusters of each test process, and the environment into which the wheel is installed
 _ROOM = 4 << 30
 _PREFIX = "gw-"
-#: in each folder, locked by its process
-_LOCK = ".lock"
 #: seconds for which a new folder may have no lock yet
 _NEW = 60
 
@@ -25,8 +23,7 @@ def short_path() -> Iterator[Path]:
     """A new folder within the block; its path is short enough for unix sockets."""
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_memory()))
     try:
-        with (folder / _LOCK).open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with _locked(folder):
             yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -38,9 +35,19 @@ def remove_abandoned(parent: Path = _MEMORY) -> None:
         with suppress(OSError):  # another process was faster, or may not
             if time.time() - folder.stat().st_mtime < _NEW:
                 continue
-            with (folder / _LOCK).open("rb") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with _locked(folder):
                 shutil.rmtree(folder)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which ends with the process; raises OSError if another process holds it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 @cache

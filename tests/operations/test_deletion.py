@@ -36,6 +36,7 @@ from gateway.jobs.wakeup import Wakeup
 from gateway.operations.deletion import Deletion
 from gateway.upstream.run_context import Effects
 from tests.connectors.consent.conftest import World, catalog, opening, server, world  # noqa: F401 - fixtures
+from tests.harness.databases import waits_for_lock
 from tests.harness.waiting import eventually
 from tests.jobs.conftest import UNSEALED
 
@@ -397,7 +398,7 @@ async def test_the_deletion_of_a_workspace_waits_for_a_connector_that_is_being_m
     async with setting.world.database.tenant(record.organization_id) as connection, connection.transaction():
         late = await setting.world.connectors.create_within(connection, record.organization_id, new)
         deleting = asyncio.create_task(setting.deletion.delete_workspace(setting.world.caller, record.workspace_id))
-        await _until_blocked(setting)
+        await eventually(lambda: waits_for_lock(setting.world.database))
 
     await setting.carry_out(await deleting)
 
@@ -452,9 +453,3 @@ async def _of(setting: Setting, connector_id: UUID) -> list[UUID]:
         return [
             row["id"] for row in await connection.fetch("SELECT id FROM jobs WHERE connector_id = $1", connector_id)
         ]
-
-
-async def _until_blocked(setting: Setting) -> None:
-    """Until a transaction waits for another's lock."""
-    waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted"
-    await eventually(lambda: setting.world.sql(waiting))

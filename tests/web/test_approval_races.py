@@ -12,6 +12,7 @@ from gateway.jobs.model import StoredJob
 from gateway.run.work import work_of
 from tests.harness.caller import Api
 from tests.harness.console import signed_in
+from tests.harness.databases import waits_for_lock
 from tests.harness.waiting import eventually
 from tests.jobs.conftest import SHARES
 from tests.web.test_approvals import APPROVALS, APPROVER, ASK, WRITES, Bench, bench  # noqa: F401 - a fixture
@@ -240,7 +241,7 @@ async def test_a_cancellation_does_not_wait_for_a_person_who_decides(bench: Benc
             await connection.execute("SELECT FROM jobs WHERE id = $1 FOR KEY SHARE", UUID(job["id"]))
             await connection.execute("SELECT FROM approvals WHERE id = $1 FOR UPDATE", UUID(approval["id"]))
             deciding = asyncio.create_task(bench.decide(approval, api=api))
-            await eventually(lambda: _are_waiting(sql, 1))
+            await eventually(lambda: waits_for_lock(bench.front.services.database))
             canceled = await bench.agent.post(f"/api/v1/jobs/{job['id']}/cancel")
         decided = await deciding
     ended = await bench.ended(job)
@@ -265,18 +266,13 @@ async def test_two_people_at_the_same_moment_are_enough_where_two_are_needed(ben
         async with connection.transaction():
             await connection.execute("SELECT FROM approvals WHERE id = $1 FOR UPDATE", UUID(approval["id"]))
             words = [asyncio.create_task(bench.decide(approval, api=api)) for api in (one, other)]
-            await eventually(lambda: _are_waiting(sql, 2))
+            await eventually(lambda: waits_for_lock(bench.front.services.database, 2))
         answers = [await word for word in words]
 
     assert [each.status for each in answers] == [200, 200]
     assert (await bench.ended(job))["status"] == "succeeded"
     steps = (await bench.agent.get("/api/v1/events?types=approval.*")).document()["data"]
     assert [each["type"] for each in steps] == ["approval.requested", "approval.approved"]
-
-
-async def _are_waiting(sql, number: int) -> bool:
-    [row] = await sql("SELECT count(*) FROM pg_locks WHERE NOT granted")
-    return row["count"] >= number
 
 
 async def test_a_link_that_is_opened_again_decides_nothing(bench: Bench):  # noqa: F811

@@ -18,6 +18,7 @@ from gateway.events.recording import add_event
 from gateway.foundation.aio.loops import every, running
 from tests.agents.mcp.conftest import Raw
 from tests.harness.caller import Api
+from tests.harness.databases import waits_for_lock
 from tests.harness.in_process import front_end
 from tests.harness.waiting import eventually
 from tests.web.subscribing import CREATED, Host, new_secret, willing
@@ -286,6 +287,26 @@ async def test_the_cursor_does_not_pass_an_event_that_is_not_acknowledged(host, 
     # The event has the cursor of the moment at which it was sent.
     assert int(first["cursor"]) <= int(event["cursor"]) <= int(refreshed["cursor"]) < int(event["eventId"]) - 1
     assert refreshed["deliveryStatus"]["lastDeliveryAt"] is not None
+
+
+#: a turn ends in which the receiver accepted the second of two events
+TURN = """
+    WITH webhook AS (
+        UPDATE webhooks SET position = position + 2 WHERE subscription_id = $1 RETURNING id, organization_id, position)
+    INSERT INTO webhook_deliveries (webhook_id, organization_id, event_id, subject, event, status)
+    SELECT id, organization_id, position - 1, 'subject', '{}', 'pending' FROM webhook
+"""
+
+
+async def test_the_cursor_does_not_pass_an_event_of_a_turn_that_ends_at_the_same_moment(host, database):
+    subscribed = (await host.subscribe()).result
+    async with database.system() as connection, connection.transaction():
+        await connection.execute(TURN, subscribed["id"])
+        refreshing = asyncio.create_task(host.subscribe())
+        await soon(lambda: waits_for_lock(database))
+    refreshed = (await refreshing).result
+
+    assert refreshed["cursor"] == subscribed["cursor"]
 
 
 #: deliveries of a subscription that are not sent again

@@ -14,8 +14,10 @@ import pytest
 from gateway.access.identity.people import People
 from gateway.access.identity.tokens import hashed, new_secret
 from gateway.client import Gateway
+from gateway.contract.people import PersonChange
 from tests.harness.caller import Answer, Api
 from tests.harness.command_line import Ended, invoked
+from tests.harness.databases import waits_for_lock
 from tests.harness.in_process import EVERY_SCOPE, FrontEnd, front_end
 from tests.harness.waiting import eventually
 from tests.web.belongings import STAFF, Belongings, belongings_of, token_of
@@ -485,6 +487,23 @@ async def test_what_an_administrator_changes_the_provider_reads(okta: Provider):
     assert await okta.found(USERS, 'emails.value eq "new@example.com"') == [user["id"]]
     patched = await okta.patch(f"{USERS}/{user['id']}", {"op": "replace", "path": "externalId", "value": "e"})
     assert (patched.document()["displayName"], (await okta.person(user))["name"]) == ("New", "New")
+
+
+async def test_a_patch_keeps_what_an_administrator_changes_at_the_same_moment(okta: Provider):
+    user = (await okta.send("POST", USERS, OKTA_USER)).document(201)
+    database = okta.front.services.database
+    people = People(database, okta.front.services.identity)
+    async with database.system() as connection, connection.transaction():
+        change = PersonChange(name="New")
+        await people.change_within(connection, okta.organization_id, UUID(user["id"]), change, lambda client: None)
+        patching = asyncio.create_task(
+            okta.patch(f"{USERS}/{user['id']}", {"op": "replace", "path": "externalId", "value": "e"})
+        )
+        await eventually(lambda: waits_for_lock(database))
+    patched = (await patching).document()
+
+    assert (patched["displayName"], patched["externalId"]) == ("New", "e")
+    assert (await okta.person(user))["name"] == "New"
 
 
 async def test_users_of_clients_products_and_people_of_several_organizations_are_no_users(okta: Provider):

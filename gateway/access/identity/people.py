@@ -41,7 +41,7 @@ _SELECT = """
 """
 _ALL = f"{_SELECT} ORDER BY login, clients.created_at, clients.id"
 _GET = f"{_SELECT} WHERE people.client_id = $1"
-_LOCKED = f"{_GET} FOR NO KEY UPDATE OF clients"
+_LOCK = "SELECT id FROM clients WHERE id = $1 FOR NO KEY UPDATE"
 _IN_ORGANIZATION = """
     EXISTS (SELECT FROM client_organizations WHERE client_id = people.client_id AND organization_id = {})
 """
@@ -261,10 +261,8 @@ class People:
         check: Callable[[Client], None],
     ) -> Person:
         """The same in the caller's own transaction."""
-        row = await connection.fetchrow(_LOCKED, person_id)
-        if row is None:
-            raise NotFound("there is no such person")
-        person = Person(**row)
+        await connection.execute(_LOCK, person_id)
+        person = await _person(connection, person_id)
         given = {name: value for name, value in asdict(change).items() if value is not UNSET}
         email, name = given.get("email", person.email), given.get("name", person.name)
         scopes, workspaces = given.get("scopes", person.scopes), given.get("workspaces", person.workspaces)

@@ -61,7 +61,7 @@ _SELECT_USERS = f"""
     {_USERS}
 """
 _USER = f"{_SELECT_USERS} AND people.client_id = $2"
-_LOCKED_USER = f"{_USER} FOR NO KEY UPDATE OF clients"
+_LOCK_USER = "SELECT id FROM clients WHERE id = $1 FOR NO KEY UPDATE"
 # The two indexes of names, of people with and without a provider.
 NAMED = """
     people.client_id IN (
@@ -76,7 +76,6 @@ _IS_TAKEN = f"SELECT EXISTS (SELECT {_USERS} AND {NAMED.format(name='$2::text')}
 # A person who was known before its provider provisions people.
 _UNPROVISIONED = f"""
     {_SELECT_USERS} AND people.issuer = $2 AND people.subject = $3 AND provisioned.client_id IS NULL
-    FOR NO KEY UPDATE OF clients
 """
 _PROVISION = """
     INSERT INTO provisioned_people (client_id, organization_id, user_name, user_key, external_id, attributes)
@@ -96,7 +95,7 @@ _SELECT_GROUPS = """
     FROM groups WHERE organization_id = $1
 """
 _GROUP = f"{_SELECT_GROUPS} AND id = $2"
-_LOCKED_GROUP = f"{_GROUP} FOR UPDATE"
+_LOCK_GROUP = "SELECT id FROM groups WHERE organization_id = $1 AND id = $2 FOR UPDATE"
 # Groups may have thousands of members: PostgreSQL makes their JSON.
 _MEMBERS = """
     SELECT groups.id, coalesce(json_agg(json_build_object(
@@ -238,7 +237,8 @@ class ProvisioningStore:
         try:
             async with self._changing(organization_id) as (connection, changed):
                 changed.add(str(user.id))
-                row = await connection.fetchrow(_LOCKED_USER, organization_id, user.id)
+                await connection.execute(_LOCK_USER, user.id)
+                row = await connection.fetchrow(_USER, organization_id, user.id)
                 if StoredUser(**_found(row, "user")) != user:
                     return None
                 await self._require_free(connection, organization_id, user.id, state)
@@ -318,7 +318,8 @@ class ProvisioningStore:
         Clients that act for its members do so under its new name too. A group that policies name keeps its name.
         """
         async with self._changing(organization_id) as (connection, changed):
-            group = await _group(connection, organization_id, group_id, _LOCKED_GROUP)
+            await connection.execute(_LOCK_GROUP, organization_id, group_id)
+            group = await _group(connection, organization_id, group_id)
             name = group.name if change.name is UNSET else change.name
             if name != group.name:
                 await _require_free_name(connection, organization_id, group_id, name)
@@ -335,7 +336,8 @@ class ProvisioningStore:
     async def delete_group(self, organization_id: UUID, group_id: UUID) -> None:
         """Delete a group: its members lose its rights, and clients no longer act for them. Raises NotFound."""
         async with self._changing(organization_id) as (connection, changed):
-            group = await _group(connection, organization_id, group_id, _LOCKED_GROUP)
+            await connection.execute(_LOCK_GROUP, organization_id, group_id)
+            group = await _group(connection, organization_id, group_id)
             await connection.execute(_DELETE_GROUP, organization_id, group_id)
             await connection.execute(_REMOVE_DELEGATES, organization_id, group.name)
             changed.add("*")
@@ -359,8 +361,8 @@ def _first_of(groups: Sequence[StoredGroup]) -> Sequence[StoredGroup]:
     return groups
 
 
-async def _group(connection: Connection, organization_id: UUID, group_id: UUID, statement: str = _GROUP) -> StoredGroup:
-    return StoredGroup(**_found(await connection.fetchrow(statement, organization_id, group_id), "group"))
+async def _group(connection: Connection, organization_id: UUID, group_id: UUID) -> StoredGroup:
+    return StoredGroup(**_found(await connection.fetchrow(_GROUP, organization_id, group_id), "group"))
 
 
 async def _require_free_name(connection: Connection, organization_id: UUID, group_id: UUID, name: str) -> None:

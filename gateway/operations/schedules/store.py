@@ -57,7 +57,7 @@ _UPDATE = """
     WHERE id = $1 AND organization_id = $2
 """
 _GET = f"SELECT {_COLUMNS} {_FROM} WHERE {_SEES} AND schedules.id = $4"
-_LOCKED = f"{_GET} FOR NO KEY UPDATE OF schedules"
+_LOCK = f"SELECT id FROM schedules WHERE {_SEES} AND id = $4 FOR NO KEY UPDATE"
 _LIST = f"SELECT {_COLUMNS} {_FROM} WHERE"
 #: columns whose values may be large
 _WIDE = ("sealed", "selection", "labels")
@@ -167,7 +167,8 @@ class ScheduleStore:
     async def locked(self, caller: Caller, schedule_id: UUID) -> AsyncIterator[tuple[Connection, Schedule]]:
         """Lock the schedule until the block's transaction ends; raises NotFound."""
         async with self._database.tenant(caller.organization_id) as connection, connection.transaction():
-            yield connection, self._found(await connection.fetchrow(_LOCKED, *_seen_by(caller), schedule_id))
+            await connection.execute(_LOCK, *_seen_by(caller), schedule_id)
+            yield connection, self._found(await connection.fetchrow(_GET, *_seen_by(caller), schedule_id))
 
     async def update_within(self, connection: Connection, schedule: Schedule) -> None:
         """Update the schedule in the caller's transaction."""

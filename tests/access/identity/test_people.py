@@ -8,8 +8,11 @@ import pytest
 from gateway.access.identity.people import People
 from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import hashed
+from gateway.contract.people import NewPerson, PersonChange
 from gateway.errors import Conflict, NotFound
 from gateway.foundation.db.pool import Database
+from tests.harness.databases import waits_for_lock
+from tests.harness.waiting import eventually
 
 ISSUER = "https://login.example"
 
@@ -44,6 +47,22 @@ async def test_nobody_gives_a_person_a_secret(people: People, store: IdentitySto
 
     with pytest.raises(NotFound):
         await store.rotate_secret(client.id, hashed("s"))
+
+
+async def test_a_change_keeps_what_another_one_at_the_same_moment_stored(
+    database: Database, people: People, organization_id: UUID
+):
+    person = await people.create(organization_id, NewPerson(email="old@example.com", name="Old"), lambda client: None)
+    async with database.system() as connection, connection.transaction():
+        change = PersonChange(email="new@example.com")
+        await people.change_within(connection, organization_id, person.id, change, lambda client: None)
+        later = asyncio.create_task(
+            people.change(organization_id, person.id, PersonChange(name="New"), lambda client: None)
+        )
+        await eventually(lambda: waits_for_lock(database))
+    changed = await later
+
+    assert (changed.email, changed.name) == ("new@example.com", "New")
 
 
 async def test_a_login_is_added_once(people: People, organization_id: UUID, login: str):
