@@ -2,7 +2,7 @@
 "use strict";
 const style = getComputedStyle(document.documentElement);
 const color = (name) => style.getPropertyValue(name).trim();
-const colors = [color("--brand"), color("--wrong")];
+const ink = (i) => color(["--brand", "--wrong"][i]);
 // A single value makes no line, so it is drawn as a dot.
 const single = (plot, series) => {
   const values = plot.data[series], present = [...values.keys()].filter((i) => values[i] != null);
@@ -20,30 +20,36 @@ const labels = { p50_ms: "median", p95_ms: "95th percentile" };
 const wide = (plot, values) => 18 + 7 * Math.max(4, ...(values ?? []).map((value) => value.length));
 const series = (name, i) => ({
   label: labels[name] ?? name,
-  stroke: colors[i],
+  stroke: ink(i),
   value: (plot, value) => value == null ? "–" : texts[name](value),
   // Errors are counts of their own: bars, beside the line of all calls.
   ...(name === "errors"
-    ? { paths: uPlot.paths.bars({ size: [0.8, 24] }), fill: colors[i], points: { show: false } }
-    : { width: 2, spanGaps: true, points: { show: true, filter: single, fill: colors[i] } }),
+    ? { paths: uPlot.paths.bars({ size: [0.8, 24] }), fill: ink(i), points: { show: false } }
+    : { width: 2, spanGaps: true, points: { show: true, filter: single, fill: ink(i) } }),
 });
 for (const holder of document.querySelectorAll("[data-plots]")) {
   const data = JSON.parse(holder.dataset.plots);
   for (const place of holder.querySelectorAll(".plot")) {
     const names = place.dataset.series.split(" "), text = texts[names[0]];
-    const grid = { stroke: color("--line") }, axis = { stroke: color("--soft"), grid, ticks: grid };
     const options = () => ({ width: place.clientWidth, height: 190 });
-    const plot = new uPlot(
-      {
-        ...options(),
-        padding: [12, 28, 0, 0],
-        series: [{ value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...names.map(series)],
-        axes: [{ ...axis, values: times, space: 80 }, { ...axis, size: wide, values: (_, ticks) => ticks.map((tick) => tick == null ? "" : text(tick)) }],
-        scales: { y: { range: (_, low, high) => [0, Math.max(1, high ?? 1)] } },
-      },
-      [data.at, ...names.map((name) => data[name])],
-      place,
-    );
+    let plot;
+    const draw = () => {
+      plot?.destroy();
+      const grid = { stroke: color("--line") }, axis = { stroke: color("--soft"), grid, ticks: grid };
+      plot = new uPlot(
+        {
+          ...options(),
+          padding: [12, 28, 0, 0],
+          series: [{ value: "{YYYY}-{MM}-{DD} {HH}:{mm}:{ss}" }, ...names.map(series)],
+          axes: [{ ...axis, values: times, space: 80 }, { ...axis, size: wide, values: (_, ticks) => ticks.map((tick) => tick == null ? "" : text(tick)) }],
+          scales: { y: { range: (_, low, high) => [0, Math.max(1, high ?? 1)] } },
+        },
+        [data.at, ...names.map((name) => data[name])],
+        place,
+      );
+    };
+    draw();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
     new ResizeObserver(() => plot.setSize(options())).observe(place);
   }
 }
