@@ -267,7 +267,7 @@ class ConnectorService:
         existing = await self._existing(organization_id, request, name, kind, owner_id)
         if existing is not None:
             verified = await self.verify_change(existing, request.credentials, request.environment)
-            await self._store.update(organization_id, existing.id, **credentials_change(existing, verified))
+            await self._store.update(organization_id, existing.id, **credentials_change(verified))
             self._forget(str(existing.id))
             return await self._store.get(organization_id, existing.id), False
         verified = await self.verify(
@@ -316,8 +316,7 @@ class ConnectorService:
                 self._catalog.served(record.kind)
             if credentials is not None:
                 verified = await self.verify_change(record, credentials)
-                change |= credentials_change(record, verified)
-                change["status"] = status or change["status"]
+                change |= credentials_change(verified)
             await self._store.update(record.organization_id, record.id, **change)
             self._forget(str(record.id))
             return connector_view(await self._store.get(record.organization_id, record.id), self._catalog)
@@ -338,10 +337,9 @@ def _members(name: str, members: Mapping[str, Any]) -> set[str]:
     return {f"{name}.{shown_name(each)}" for each in members}
 
 
-def credentials_change(record: ConnectorRecord, verified: VerifiedCredentials) -> ConnectorChange:
-    """The change of a connector by accepted credentials: it becomes active, unless it is disabled."""
+def credentials_change(verified: VerifiedCredentials) -> ConnectorChange:
+    """The change of a connector by accepted credentials."""
     return ConnectorChange(
-        status=record.status if record.status is ConnectorStatus.DISABLED else ConnectorStatus.ACTIVE,
         auth_method=verified.method,
         environment=verified.environment,
         credentials=verified.credentials,

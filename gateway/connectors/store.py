@@ -132,6 +132,11 @@ _UPDATE = f"""
     WHERE organization_id = $1 AND id = $2 AND deleted_at IS NULL
     RETURNING id
 """
+# A disabled connector stays disabled.
+_ACTIVATE = """
+    UPDATE connectors SET status = 'active', status_reason = NULL
+    WHERE organization_id = $1 AND id = $2 AND status <> 'disabled'
+"""
 # Callers no longer see the connector; the job that deletes it still finds the row.
 _MARK_DELETED = """
     UPDATE connectors SET deleted_at = now(), deletion_job = $3
@@ -427,8 +432,11 @@ class ConnectorStore:
     async def update_within(
         self, connection: Connection, organization_id: UUID, connector_id: UUID, change: ConnectorChange
     ) -> None:
-        """The same in the caller's own transaction."""
+        """The same in the caller's own transaction. New credentials make a connector active, unless it is disabled or
+        the change says its status.
+        """
         credentials, expires_at = change.get("credentials"), change.get("expires_at")
+        is_renewed = credentials is not None and change.get("status") is None
         if credentials is None and "environment" in change:  # sealed credentials are bound to the variables
             current = await self.lock_secret(connection, organization_id, connector_id)
             credentials, expires_at = current.values, current.expires_at
@@ -437,6 +445,8 @@ class ConnectorStore:
         columns = _json(changed_columns(change))
         if await connection.fetchval(_UPDATE, organization_id, connector_id, columns) is None:
             raise NotFound("there is no such connector")
+        if is_renewed:
+            await connection.execute(_ACTIVATE, organization_id, connector_id)
         if credentials is not None:
             await self.seal_within(connection, organization_id, connector_id, credentials, expires_at)
 

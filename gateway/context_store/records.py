@@ -79,8 +79,9 @@ TOMBSTONE = """
     WHERE r.deleted_at IS NULL AND r.observed_at <= EXCLUDED.observed_at
 """
 SEEN_AGAIN = "UPDATE context_records SET absent_in = NULL WHERE entity_id = $1 AND id = ANY ($2::text[])"
+# A record may have come back meanwhile, so its own row says once more that it is a tombstone.
 DELETE_TOMBSTONES = """
-    DELETE FROM context_records WHERE (entity_id, id) IN (
+    DELETE FROM context_records WHERE deleted_at IS NOT NULL AND (entity_id, id) IN (
         SELECT entity_id, id FROM context_records
         WHERE entity_id = $1 AND deleted_at < now() - make_interval(days => $2) LIMIT $3)
 """

@@ -1,6 +1,7 @@
 """Webhooks and their deliveries in PostgreSQL; secrets are sealed."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -66,6 +67,8 @@ _DELETE = f"""
     )
     SELECT id FROM ended UNION ALL SELECT id FROM deleted
 """
+# A turn that ends locks the webhook before its deliveries too.
+_LOCK = "SELECT id FROM webhooks WHERE organization_id = $1 AND id = $2 FOR NO KEY UPDATE"
 _OPEN = f"SELECT {SEALED}, previous_until FROM webhooks WHERE organization_id = $1 AND id = $2"
 _SEAL = """
     UPDATE webhooks
@@ -149,17 +152,24 @@ _CLAIM = f"""
 """
 # Most webhooks select few of an organization's events. The comparison leaves out workspaces and people, so that at most
 # too few are skipped. A webhook whose next events were deleted is not skipped, because its receiver may get a message.
+# Nor is one that is replayed, or selects other events, since they were compared.
 _SKIP = """
-    UPDATE webhooks SET position = feed.last_id
-    FROM event_feeds AS feed
-    WHERE feed.organization_id = webhooks.organization_id AND position < feed.last_id AND position >= feed.pruned_id
-      AND status = 'active' AND (lease_until IS NULL OR lease_until < now())
-      AND NOT EXISTS (
-          SELECT FROM events
-          WHERE events.organization_id = webhooks.organization_id AND events.last_id > webhooks.position
-            AND events.type = ANY (webhooks.types)
-            AND (webhooks.connector_id IS NULL OR events.connector_id = webhooks.connector_id)
-            AND (webhooks.entity IS NULL OR events.entity = webhooks.entity))
+    WITH passing AS MATERIALIZED (
+        SELECT webhooks.id, webhooks.position, webhooks.updated_at, feed.last_id
+        FROM webhooks JOIN event_feeds AS feed USING (organization_id)
+        WHERE webhooks.position < feed.last_id AND webhooks.position >= feed.pruned_id
+          AND status = 'active' AND (lease_until IS NULL OR lease_until < now())
+          AND NOT EXISTS (
+              SELECT FROM events
+              WHERE events.organization_id = webhooks.organization_id AND events.last_id > webhooks.position
+                AND events.type = ANY (webhooks.types)
+                AND (webhooks.connector_id IS NULL OR events.connector_id = webhooks.connector_id)
+                AND (webhooks.entity IS NULL OR events.entity = webhooks.entity))
+    )
+    UPDATE webhooks SET position = passing.last_id
+    FROM passing
+    WHERE webhooks.id = passing.id AND webhooks.position = passing.position
+      AND webhooks.updated_at = passing.updated_at AND (lease_until IS NULL OR lease_until < now())
 """
 _PENDING = f"""
     SELECT event_id, {DELIVERY} FROM webhook_deliveries WHERE webhook_id = $1 AND status = 'pending' ORDER BY event_id
@@ -336,7 +346,9 @@ class WebhookStore:
         person_id: UUID | None = None,
     ) -> Webhook:
         """Deliver the events after that id, even if they were delivered before; raises NotFound."""
-        return await self._one(_REPLAY, organization_id, webhook_id, workspaces, person_id, after)
+        async with self._locked(organization_id, webhook_id) as connection:
+            row = await connection.fetchrow(_REPLAY, organization_id, webhook_id, workspaces, person_id, after)
+        return webhook_of(_found(row))
 
     async def resend(
         self,
@@ -347,7 +359,7 @@ class WebhookStore:
         person_id: UUID | None = None,
     ) -> None:
         """Deliver one event again; raises NotFound."""
-        async with self._database.tenant(organization_id) as connection:
+        async with self._locked(organization_id, webhook_id) as connection:
             if await connection.fetchval(_RESEND, organization_id, webhook_id, workspaces, person_id, event_id) is None:
                 raise NotFound("there is no such delivery")
 
@@ -367,18 +379,15 @@ class WebhookStore:
     async def secrets(self, webhook: Webhook) -> Sequence[str]:
         """The signing secrets, the current one first; raises NotFound."""
         async with self._database.tenant(webhook.organization_id) as connection:
-            row = await connection.fetchrow(_OPEN, webhook.organization_id, webhook.id)
-        if row is None:
-            raise NotFound("there is no such webhook")
-        return _opened(self._vault, webhook, row)
+            return await self._secrets(connection, webhook)
 
     async def rotate(self, webhook: Webhook, secret: str, overlap: float) -> datetime:
         """Sign with this secret, and for `overlap` seconds also with the previous one; returns when that ends."""
-        current = (await self.secrets(webhook))[0]
         bound = binding(webhook.organization_id, webhook.id)
-        sealed = self._vault.seal({"current": secret, "previous": current}, bound)
-        key = (sealed.key_id, sealed.wrapped_key, sealed.sealed)
-        async with self._database.tenant(webhook.organization_id) as connection:
+        async with self._locked(webhook.organization_id, webhook.id) as connection:
+            current = (await self._secrets(connection, webhook))[0]
+            sealed = self._vault.seal({"current": secret, "previous": current}, bound)
+            key = (sealed.key_id, sealed.wrapped_key, sealed.sealed)
             until: datetime = await connection.fetchval(_SEAL, webhook.organization_id, webhook.id, *key, overlap)
         return until
 
@@ -457,10 +466,25 @@ class WebhookStore:
 
     async def _one(self, query: str, organization_id: UUID, *arguments: object) -> Webhook:
         async with self._database.tenant(organization_id) as connection:
-            row = await connection.fetchrow(query, organization_id, *arguments)
-        if row is None:
-            raise NotFound("there is no such webhook")
-        return webhook_of(row)
+            return webhook_of(_found(await connection.fetchrow(query, organization_id, *arguments)))
+
+    @asynccontextmanager
+    async def _locked(self, organization_id: UUID, webhook_id: UUID) -> AsyncIterator[Connection]:
+        """Lock the webhook, if there is one, until the block's transaction ends."""
+        async with self._database.tenant(organization_id) as connection, connection.transaction():
+            await connection.execute(_LOCK, organization_id, webhook_id)
+            yield connection
+
+    async def _secrets(self, connection: Connection, webhook: Webhook) -> Sequence[str]:
+        return _opened(
+            self._vault, webhook, _found(await connection.fetchrow(_OPEN, webhook.organization_id, webhook.id))
+        )
+
+
+def _found(row: Any) -> Any:
+    if row is None:
+        raise NotFound("there is no such webhook")
+    return row
 
 
 def claimed_of(vault: Vault, row: Any) -> ClaimedWebhook:

@@ -55,14 +55,15 @@ _LOST_TOO_MANY = f"""
         SELECT FROM jobs AS other
         WHERE other.status = 'running' AND other.worker = jobs.worker AND other.id <> jobs.id))
 """
+# A write that may have been done. One whose row another transaction changes at that moment is ended in the next round.
+_MAY_BE_DONE = "(effect <> 'read' AND in_flight_since IS NOT NULL AND (effect = 'write' OR is_inline))"
 _ENDS = "finished_at = now(), expires_at = now() + make_interval(secs => $6), lease_until = NULL, worker = NULL"
 
 # Jobs that are not run again: writes whose response was lost, inline ones included, and jobs that lost too many
 # workers.
 _NOT_RUN_AGAIN = f"""
     SELECT {COLUMNS} FROM jobs
-    WHERE {_LOST} AND effect <> 'read' AND in_flight_since IS NOT NULL AND (effect = 'write' OR is_inline)
-       OR {_LOST} AND NOT is_inline AND {_LOST_TOO_MANY}
+    WHERE {_LOST} AND ({_MAY_BE_DONE} OR NOT is_inline AND {_LOST_TOO_MANY})
     ORDER BY id FOR NO KEY UPDATE SKIP LOCKED
 """
 _END = f"""
@@ -78,7 +79,7 @@ _END = f"""
 # An inline call without a write in flight leaves no trace: deleting its row deletes its idempotency key too.
 _DELETE_LOST_INLINE = f"""
     WITH lost AS (
-        DELETE FROM jobs WHERE {_LOST} AND is_inline
+        DELETE FROM jobs WHERE {_LOST} AND is_inline AND NOT {_MAY_BE_DONE}
         RETURNING {SETTLED.replace("jobs.finished_at", "now() AS finished_at")}
     ), noted AS ({settling("lost", outcome=f"'{WorkerCrashed.code}'")})
     SELECT id FROM lost
@@ -88,7 +89,7 @@ _REQUEUE_LOST = f"""
     UPDATE jobs
     SET status = 'queued', worker_losses = worker_losses + 1, lease_until = NULL,
         message = 'its worker was lost; waiting for another'
-    WHERE {_LOST}
+    WHERE {_LOST} AND NOT is_inline AND NOT {_MAY_BE_DONE}
     RETURNING id, connector_id, NOT {NOTHING_DONE} AS may_be_written
 """
 _REQUEUE_DUE = """

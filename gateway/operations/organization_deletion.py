@@ -43,9 +43,13 @@ _MARK_WORKSPACES = """
     UPDATE workspaces SET deletion_began_at = now(), deletion_job = $2, name = 'deleted ' || id
     WHERE organization_id = $1 AND deletion_began_at IS NULL
 """
+# In the order of their ids, as workers lock the jobs that they run.
 _CANCEL_JOBS = """
     UPDATE jobs SET cancel_requested = true, next_attempt_at = CASE WHEN status = 'waiting' THEN now() END
-    WHERE organization_id = $1 AND id <> $2 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
+    WHERE id = ANY (ARRAY(
+        SELECT id FROM jobs
+        WHERE organization_id = $1 AND id <> $2 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
+        ORDER BY id FOR NO KEY UPDATE))
 """
 # Clients of other organizations stay; every process is notified that the others may no longer call.
 _EXPEL = """

@@ -1,5 +1,6 @@
 """Writing: in bulk, idempotent, newest wins, deletions stay deletions; tenants never meet."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
@@ -14,6 +15,8 @@ from gateway.context_store.search.parse import parse
 from gateway.context_store.search.search import ContextStore
 from gateway.context_store.sweeps import Sweep
 from gateway.errors import NotFound, UpstreamError
+from tests.harness.databases import waits_for_lock
+from tests.harness.waiting import eventually
 
 FIELDS = {"id": FieldType.STRING, "name": FieldType.STRING, "rank": FieldType.NUMBER, "updated_at": FieldType.STRING}
 STORE = ContextStore(b"k" * 32)
@@ -185,6 +188,18 @@ async def test_old_tombstones_are_forgotten(connection, entity):
     assert await delete_tombstones(connection, entity, days=7) == 1
 
     assert [row["id"] for row in await connection.fetch("SELECT id FROM context_records")] == ["young"]
+
+
+async def test_a_record_that_comes_back_while_its_tombstone_is_forgotten_stays(database, tenant, connection, entity):
+    await mark_deleted(connection, entity, ["back"])
+    await connection.execute("UPDATE context_records SET deleted_at = now() - interval '8 days'")
+    async with database.tenant(tenant.organization_id) as another, another.transaction():
+        await upsert(another, entity, [record("back")])
+        forgetting = asyncio.create_task(delete_tombstones(connection, entity, days=7))
+        await eventually(lambda: waits_for_lock(database))
+    await forgetting
+
+    assert [row["id"] for row in await connection.fetch("SELECT id FROM context_records")] == ["back"]
 
 
 ODD = [

@@ -39,7 +39,7 @@ from gateway.foundation.vault.vault import Vault
 from gateway.upstream.egress import EgressPolicy
 from gateway.upstream.transport import Transport
 from tests.events.receiver import Receiver, receiving
-from tests.harness.databases import refusing
+from tests.harness.databases import refusing, waits_for_lock
 from tests.harness.waiting import eventually
 
 CONNECTOR = UUID(int=7)
@@ -622,6 +622,67 @@ async def test_a_replay_delivers_again_with_the_ids_of_the_first_time(
         await webhooks.replay(caller, webhook.id, 99)
     with pytest.raises(NotFound):
         await webhooks.resend(caller, webhook.id, 99)
+
+
+#: as a turn that ends does
+LOCK = "SELECT FROM webhooks WHERE id = $1 FOR NO KEY UPDATE"
+
+
+async def test_a_replay_at_the_moment_at_which_events_are_skipped_is_kept(
+    subscribed, changed, store, feed, sql, database, organization_id
+):
+    webhook = await subscribed()
+    await changed("1", "2")
+    delivered = (await feed.read(organization_id, EventFilter(), 0, 10)).next_after
+    await sql("UPDATE webhooks SET position = $2 WHERE id = $1", webhook.id, delivered)
+    async with database.tenant(organization_id) as connection:
+        await add_event(connection, organization_id, EventType.SCHEDULE_MISSED, {"schedule_id": "3"})
+    assert (await feed.read(organization_id, EventFilter(), delivered, 10)).events
+    async with database.system() as connection, connection.transaction():
+        await connection.execute(LOCK, webhook.id)
+        replaying = asyncio.create_task(store.replay(organization_id, webhook.id, None, 0))
+        await soon(lambda: waits_for_lock(database))
+        skipping = asyncio.create_task(store.skip())
+        await soon(lambda: waits_for_lock(database, 2))
+    await asyncio.gather(replaying, skipping)
+
+    assert (await store.get(organization_id, webhook.id, None)).position == 0
+
+
+async def test_a_delivery_is_sent_again_that_a_turn_stores_at_the_same_moment(
+    subscribed, store, sql, database, organization_id
+):
+    webhook = await subscribed()
+    await sql(
+        """
+        INSERT INTO webhook_deliveries (webhook_id, organization_id, event_id, subject, event, status)
+        VALUES ($1, $2, 1, 's', '{}', 'failed')
+        """,
+        webhook.id,
+        organization_id,
+    )
+    async with database.system() as connection, connection.transaction():
+        await connection.execute(LOCK, webhook.id)
+        resending = asyncio.create_task(store.resend(organization_id, webhook.id, None, 1))
+        await soon(lambda: waits_for_lock(database))
+        await connection.execute("UPDATE webhook_deliveries SET attempts = 9 WHERE webhook_id = $1", webhook.id)
+    await resending
+
+    [row] = await sql("SELECT status, attempts FROM webhook_deliveries WHERE webhook_id = $1", webhook.id)
+    assert tuple(row) == ("pending", 0)
+
+
+async def test_of_two_rotations_at_the_same_moment_the_later_one_keeps_the_secret_of_the_earlier_one(
+    subscribed, store, webhooks, caller, database
+):
+    webhook = await subscribed()
+    async with database.system() as connection, connection.transaction():
+        await connection.execute(LOCK, webhook.id)
+        rotations = [asyncio.create_task(webhooks.rotate(caller, webhook.id)) for _ in range(2)]
+        await soon(lambda: waits_for_lock(database, 2))
+    given = {(await each).secret for each in rotations}
+
+    assert set(await store.secrets(await store.get(caller.organization_id, webhook.id, None))) == given
 
 
 async def test_a_rotated_secret_and_the_one_before_it_both_verify(

@@ -12,6 +12,7 @@ from gateway.jobs.maintenance import INTERVAL, MAX_LOSSES, MAX_LOSSES_AMONG_OTHE
 from gateway.jobs.model import StoredJob
 from gateway.jobs.processes import process_name
 from gateway.jobs.store import IdempotencyKey
+from tests.harness.databases import waits_for_lock
 from tests.harness.waiting import eventually
 from tests.jobs.conftest import RETENTION, SEALING, SHARES, WORKER
 
@@ -235,6 +236,46 @@ async def test_an_inline_write_that_was_lost_after_sending_stays_unknown_under_i
     await lost(call)
 
     await maintenance.reap()
+    again = await jobs.accept(new_job(is_inline=True), KEY, claimed_by="here")
+
+    assert not again.is_new
+    assert again.job.status is JobStatus.UNKNOWN
+
+
+async def reaped_while_locked(database, maintenance, job: StoredJob) -> None:
+    """One round while another transaction changes the job's row, and one afterwards."""
+    async with database.system() as connection, connection.transaction():
+        await connection.execute("UPDATE jobs SET wrapped_key = wrapped_key WHERE id = $1", job.id)
+        reaping = asyncio.create_task(maintenance.reap())
+
+        async def is_over() -> bool:
+            return reaping.done() or await waits_for_lock(database)
+
+        await eventually(is_over)
+    await reaping
+    await maintenance.reap()
+
+
+async def test_a_write_in_flight_is_not_sent_again_if_its_row_is_being_changed_when_its_worker_is_lost(
+    database, jobs, leases, maintenance, claimed, lost
+):
+    job = await claimed()
+    await leases.mark_in_flight(job)
+    await lost(job)
+
+    await reaped_while_locked(database, maintenance, job)
+
+    assert (await jobs.get(job.organization_id, job.id)).status is JobStatus.UNKNOWN
+
+
+async def test_an_inline_write_in_flight_keeps_its_key_if_its_row_is_being_changed_when_its_process_is_lost(
+    database, jobs, leases, maintenance, new_job, lost
+):
+    call = (await jobs.accept(new_job(is_inline=True), KEY, claimed_by="gone")).job
+    await leases.mark_in_flight(call)
+    await lost(call)
+
+    await reaped_while_locked(database, maintenance, call)
     again = await jobs.accept(new_job(is_inline=True), KEY, claimed_by="here")
 
     assert not again.is_new

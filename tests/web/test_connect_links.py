@@ -6,9 +6,13 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.access.identity.tokens import hashed
 from gateway.client import Gateway
+from gateway.connectors.links.store import ConnectSessionStore
 from tests.harness.caller import CREDENTIALS, Answer, Api
+from tests.harness.databases import waits_for_lock
 from tests.harness.in_process import FrontEnd
+from tests.harness.waiting import eventually
 from tests.web.test_routes import organization_of
 
 SESSIONS = "/api/v1/connect/sessions"
@@ -19,8 +23,8 @@ FLOW = """
 BEGIN_FLOW = """
     INSERT INTO oauth_flows (id, organization_id, client_id, workspace_id, kind, redirect_url, environment, state_hash,
                              app_client_id, key_id, wrapped_key, sealed, reauthorizes, expires_at)
-    SELECT $1, sessions.organization_id, client_id, workspaces.id, 'support-desk', '/connect/return', '{}', 'x', 'app',
-           'k', 'w', 's', reauthorizes, now() + interval '1 minute'
+    SELECT $1, sessions.organization_id, client_id, workspaces.id, 'support-desk', '/connect/return', '{}',
+           uuid_send($1), 'app', 'k', 'w', 's', reauthorizes, now() + interval '1 minute'
     FROM connect_sessions AS sessions
     JOIN workspaces ON workspaces.name = workspace_name AND workspaces.organization_id = sessions.organization_id
     WHERE sessions.id = $2
@@ -149,6 +153,24 @@ async def test_of_concurrent_renewals_one_succeeds_and_its_key_is_stored(api: Ap
     assert connected == [secret.values["api_token"]]
 
 
+async def test_a_connector_stays_disabled_that_is_disabled_while_the_application_checks_its_new_key(
+    api: Api, front: FrontEnd
+):
+    connector, database = await api.connector(), front.services.database
+    members = {"workspace_name": connector.record["workspace_name"], "connector_id": connector.record["id"]}
+    session_id, path = await made(api, **members)
+    address = f"/api/v1/integrations/connectors/{connector.record['id']}"
+    async with database.system() as connection, connection.transaction():
+        await connection.execute("SELECT FROM connect_sessions WHERE id = $1 FOR UPDATE", UUID(session_id))
+        renewing = asyncio.create_task(sent(api, path, **FORM))
+        await eventually(lambda: waits_for_lock(database))
+        disabled = await api.call("PATCH", address, json={"status": "disabled"})
+    renewed = await renewing
+
+    assert (disabled.status, renewed.status) == (200, 200)
+    assert (await api.get(address)).json()["status"] == "disabled"
+
+
 async def test_a_link_accepts_either_a_key_or_a_consent(api: Api, front: FrontEnd):
     connector = await api.connector()
     members = {"workspace_name": connector.record["workspace_name"], "connector_id": connector.record["id"]}
@@ -168,6 +190,27 @@ async def consent_begun(front: FrontEnd, session_id: UUID) -> None:
     async with front.services.database.system() as connection:
         flow_id = await connection.fetchval(BEGIN_FLOW, uuid4(), session_id)
         await connection.execute("UPDATE connect_sessions SET flow_id = $2 WHERE id = $1", session_id, flow_id)
+
+
+async def test_of_two_consents_of_a_link_at_the_same_moment_the_later_one_replaces_the_earlier_one(
+    api: Api, front: FrontEnd
+):
+    """It learns of the earlier one, which it ends: only the last consent of a link can create a connector."""
+    connector = await api.connector()
+    session_id, path = await made(api, workspace_name=connector.record["workspace_name"])
+    database = front.services.database
+    store, earlier, later = ConnectSessionStore(database), uuid4(), uuid4()
+    session = await store.by_token(hashed(path.rpartition("/")[2]))
+    assert session is not None
+    async with database.system() as connection:
+        for flow_id in (earlier, later):
+            await connection.execute(BEGIN_FLOW, flow_id, UUID(session_id))
+    async with database.system() as connection, connection.transaction():
+        await connection.execute("UPDATE connect_sessions SET flow_id = $2 WHERE id = $1", session.id, earlier)
+        replacing = asyncio.create_task(store.set_flow(session, later))
+        await eventually(lambda: waits_for_lock(database))
+
+    assert await replacing == earlier
 
 
 async def test_an_unknown_link_shows_an_error_page(api: Api):

@@ -1,8 +1,11 @@
 """Budgets in PostgreSQL, and what is spent of them: the sum over all processes."""
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, TypeAlias
 from uuid import UUID
+
+import asyncpg
 
 from gateway.access.budgets.model import Cost, SpendingLimit, Spent, StoredBudget
 from gateway.contract.budgets import BudgetPeriod
@@ -146,6 +149,12 @@ class BudgetStore:
 
     async def spend(self, organization_id: UUID, costs: Sequence[tuple[SpendingLimit, Cost]], refuse: Refuse) -> None:
         """Take the costs from all budgets, or from none if `refuse` raises for one of the totals."""
+        for _ in costs:
+            with suppress(asyncpg.ForeignKeyViolationError):  # one of the budgets is deleted at this moment
+                return await self._spend(organization_id, costs, refuse)
+        await self._spend(organization_id, costs, refuse)
+
+    async def _spend(self, organization_id: UUID, costs: Sequence[tuple[SpendingLimit, Cost]], refuse: Refuse) -> None:
         by_name = {budget.name: (budget, cost) for budget, cost in costs}
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             rows = await connection.fetch(

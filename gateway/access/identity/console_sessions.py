@@ -16,7 +16,11 @@ LIFETIME = 43_200
 #: keys of sent forms that a session remembers
 _FORMS = 100
 
-_INSERT = "INSERT INTO console_sessions (token_hash, organization_id, client_id) VALUES ($1, $2, $3)"
+# Blocks a suspension of the person until the session is committed, so that the suspension finds it.
+_INSERT = """
+    INSERT INTO console_sessions (token_hash, organization_id, client_id)
+    SELECT $1, $2, id FROM clients WHERE id = $3 AND disabled_at IS NULL FOR SHARE
+"""
 _USE = f"""
     UPDATE console_sessions SET seen_at = now()
     WHERE token_hash = $1 AND seen_at > now() - interval '{IDLE} seconds'
@@ -45,7 +49,7 @@ class ConsoleSessions:
         self._key = key
 
     async def begin(self, caller: Caller) -> str:
-        """The cookie of a new session."""
+        """The cookie of a new session; one without a session if the person was suspended meanwhile."""
         token = new_secret()  # a new one each time, so that a cookie set before the sign-in is useless
         async with self._database.tenant(caller.organization_id) as connection:
             await connection.execute(_INSERT, hashed(token), caller.organization_id, caller.client_id)

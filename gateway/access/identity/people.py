@@ -69,9 +69,11 @@ _UPDATE = "UPDATE people SET email = $2, name = $3 WHERE client_id = $1"
 _UPDATE_CLIENT = "UPDATE clients SET name = $2, scopes = $3, workspaces = $4 WHERE id = $1"
 _ENABLE = "UPDATE clients SET disabled_at = NULL WHERE id = $1"
 _LEAVE_GROUPS = "DELETE FROM group_members WHERE organization_id = $1 AND client_id = $2"
+# A provider may add the person at the same moment; that row is returned too.
 _JOIN_GROUPS = """
     INSERT INTO group_members (organization_id, group_name, client_id)
-    SELECT organization_id, name, $2 FROM groups WHERE organization_id = $1 AND name = ANY ($3)
+    SELECT organization_id, name, $2 FROM groups WHERE organization_id = $1 AND name = ANY ($3) ORDER BY name
+    ON CONFLICT (organization_id, group_name, client_id) DO UPDATE SET client_id = EXCLUDED.client_id
     RETURNING group_name
 """
 _GROUP = "SELECT name, workspaces, scopes FROM groups WHERE organization_id = $1 AND name = $2"

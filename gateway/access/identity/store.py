@@ -28,12 +28,16 @@ _INSERT_ORGANIZATION = """
 _LIST_ORGANIZATIONS = "SELECT id, name, created_at, disabled_at FROM organizations ORDER BY created_at, id"
 _DISABLE_ORGANIZATION = "UPDATE organizations SET disabled_at = COALESCE(disabled_at, now()) WHERE id = $1 RETURNING id"
 # Workers stop running reads, queued jobs end when a worker claims them, and waiting callers are woken. Deletions
-# continue.
-_CANCEL_JOBS = """
+# continue. Jobs are locked in the order of their ids, as workers lock those that they run.
+_CANCEL_SOME = """
     UPDATE jobs SET cancel_requested = true, next_attempt_at = CASE WHEN status = 'waiting' THEN now() END
-    WHERE organization_id = $1 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
-      AND task NOT LIKE 'delete%'
+    WHERE id = ANY (ARRAY(
+        SELECT id FROM jobs
+        WHERE {} = $1 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
+          AND task NOT LIKE 'delete%'
+        ORDER BY id FOR NO KEY UPDATE))
 """
+_CANCEL_JOBS = _CANCEL_SOME.format("organization_id")
 # Cached clients still have the organization.
 _NOTIFY_CLIENTS = """
     SELECT pg_notify('gateway', 'client:' || client_id) FROM client_organizations WHERE organization_id = $1
@@ -149,11 +153,7 @@ _STOP_WEBHOOKS_OF_PERSON = f"""
     SET status = 'disabled', status_reason = 'the person who created it is suspended', updated_at = now()
     WHERE client_id = $1 AND status = 'active' AND {_IS_PERSON}
 """
-_CANCEL_JOBS_OF_PERSON = f"""
-    UPDATE jobs SET cancel_requested = true, next_attempt_at = CASE WHEN status = 'waiting' THEN now() END
-    WHERE client_id = $1 AND status IN ('queued', 'waiting', 'running') AND NOT cancel_requested
-      AND task NOT LIKE 'delete%' AND {_IS_PERSON}
-"""
+_CANCEL_JOBS_OF_PERSON = f"{_CANCEL_SOME.format('client_id')} AND {_IS_PERSON}"
 # An approver then learns at once that the call no longer waits; a worker cancels its job.
 _SUPERSEDE_APPROVALS_OF_PERSON = f"""
     UPDATE approvals SET status = 'superseded'

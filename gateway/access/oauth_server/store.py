@@ -9,12 +9,15 @@ import asyncpg
 from gateway.access.identity.model import Caller
 from gateway.access.oauth_server.model import CodeRow, Grant, Host
 from gateway.contract.oauth import AuthorizationRequest, GrantView, NewGrant
+from gateway.errors import NotFound
 from gateway.foundation.db.pool import Database
 from gateway.foundation.db.pruning import prune
 
 _INSERT_HOST = "INSERT INTO agent_hosts (id, name, redirect_uris) VALUES ($1, $2, $3)"
 _HOST = "SELECT id::text, name, redirect_uris FROM agent_hosts WHERE id = $1"
 
+# Blocks a suspension of the person until the grant is committed, so that the suspension finds it.
+_LOCK_CLIENT = "SELECT id FROM clients WHERE id = $1 AND disabled_at IS NULL FOR SHARE"
 _INSERT_GRANT = """
     INSERT INTO agent_grants (id, organization_id, client_id, host_id, host_name, scopes, workspaces, resource)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
@@ -146,9 +149,11 @@ class AuthorizationStore:
     async def grant(
         self, request: AuthorizationRequest, caller: Caller, new: NewGrant, code_hash: bytes, seconds: float
     ) -> None:
-        """Store a person's grant, and its code."""
+        """Store a person's grant, and its code; raises NotFound if the person was suspended meanwhile."""
         grant_id = uuid4()
         async with self._database.tenant(caller.organization_id) as connection, connection.transaction():
+            if await connection.fetchval(_LOCK_CLIENT, caller.client_id) is None:
+                raise NotFound("there is no such person, or it is suspended")
             await connection.execute(
                 _INSERT_GRANT,
                 grant_id,

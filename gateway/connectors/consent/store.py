@@ -63,6 +63,8 @@ _FAIL = """
     UPDATE oauth_flows SET status = 'failed', error = $3, error_description = $4
     WHERE organization_id = $1 AND id = $2 AND status = 'pending'
 """
+# An earlier transaction that completes the consent may not have ended.
+_LOCK = "SELECT id FROM oauth_flows WHERE organization_id = $1 AND id = $2 FOR NO KEY UPDATE"
 _CONNECTOR = """
     SELECT connector_id FROM oauth_flows WHERE organization_id = $1 AND id = $2 AND status = 'completed'
 """
@@ -250,6 +252,7 @@ class FlowStore:
 
     async def _completed_within(self, connection: Connection, flow: Flow) -> ConnectorRecord | None:
         """The connector of a consent that is completed already: a consent is used once, so nobody else has done it."""
+        await connection.execute(_LOCK, flow.organization_id, flow.id)
         connector_id = await connection.fetchval(_CONNECTOR, flow.organization_id, flow.id)
         if connector_id is None:
             return None

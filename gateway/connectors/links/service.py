@@ -191,9 +191,9 @@ class ConnectLinks:
             owner=None if session.owner_id is None else str(session.owner_id),
         )
         started = await self._flows.initiate(await self._caller(session), requested)
-        await self._store.set_flow(session, started.flow_id)
-        if session.flow_id is not None:
-            await self._flows.store.abandon(session.organization_id, session.flow_id)
+        former = await self._store.set_flow(session, started.flow_id)
+        if former is not None:
+            await self._flows.store.abandon(session.organization_id, former)
         return started.consent_url
 
     async def finish_consent(self, token: str) -> tuple[ConnectSession, FlowState]:
@@ -257,6 +257,6 @@ class ConnectLinks:
         verified = await self._service.verify_change(record, credentials)
         async with self._database.tenant(organization_id) as connection, connection.transaction():
             await self._use_up(connection, session, connector_id)
-            change = credentials_change(record, verified)
+            change = credentials_change(verified)
             await self._connectors.update_within(connection, organization_id, connector_id, change)
             return await self._connectors.get_within(connection, organization_id, connector_id)

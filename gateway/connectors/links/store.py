@@ -23,7 +23,13 @@ _COLUMNS = """
 _BY_TOKEN = f"SELECT {_COLUMNS} FROM connect_sessions WHERE token_hash = $1"
 _BY_ID = f"SELECT {_COLUMNS} FROM connect_sessions WHERE organization_id = $1 AND id = $2"
 _IS_OPEN = "organization_id = $1 AND id = $2 AND completed_at IS NULL"
-_SET_FLOW = f"UPDATE connect_sessions SET flow_id = $3 WHERE {_IS_OPEN} AND expires_at > now() RETURNING id"
+_SET_FLOW = f"""
+    WITH former AS (
+        SELECT id, flow_id FROM connect_sessions WHERE {_IS_OPEN} AND expires_at > now() FOR NO KEY UPDATE
+    )
+    UPDATE connect_sessions SET flow_id = $3 FROM former WHERE connect_sessions.id = former.id
+    RETURNING former.flow_id
+"""
 # Compare-and-set: of concurrent forms, one creates or changes the connector. The expiry is not checked again, because
 # the session may expire during the request to the application.
 _COMPLETE = f"UPDATE connect_sessions SET completed_at = now(), connector_id = $3 WHERE {_IS_OPEN} RETURNING flow_id"
@@ -84,11 +90,14 @@ class ConnectSessionStore:
             row = await connection.fetchrow(_BY_TOKEN, token_hash)
         return row and _session(row)
 
-    async def set_flow(self, session: ConnectSession, flow_id: UUID) -> None:
-        """Store the latest consent; raises Conflict if the link was used meanwhile."""
+    async def set_flow(self, session: ConnectSession, flow_id: UUID) -> UUID | None:
+        """Store the latest consent and return the one that it replaces; raises Conflict if the link was used."""
         async with self._database.tenant(session.organization_id) as connection:
-            if await connection.fetchval(_SET_FLOW, session.organization_id, session.id, flow_id) is None:
-                raise Conflict("the link was used or has expired")
+            row = await connection.fetchrow(_SET_FLOW, session.organization_id, session.id, flow_id)
+        if row is None:
+            raise Conflict("the link was used or has expired")
+        former: UUID | None = row["flow_id"]
+        return former
 
     async def complete(self, connection: Connection, session: ConnectSession, connector_id: UUID) -> UUID | None:
         """Complete the link within the transaction that changes the connector; raises Conflict if it was used.

@@ -10,11 +10,11 @@ import msgspec
 from gateway.access.identity.model import PersonSession
 from gateway.access.identity.store import SCOPES, WORKSPACES
 from gateway.contract.approvals import ApprovalStatus
-from gateway.errors import InsufficientScope, NotFound
+from gateway.errors import InsufficientScope, JobCanceled, NotFound
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import Where
 from gateway.jobs.leases import LostLease
-from gateway.jobs.model import JobSummary, StoredJob
+from gateway.jobs.model import CANCELED_UNDONE, JobSummary, StoredJob
 from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.jobs.settlements import SETTLED, approval_id_of, settling
 from gateway.operations.approvals.model import ApprovalRule, ApproverWord, Asked, Proposal, RecordChange, StoredApproval
@@ -44,9 +44,12 @@ _FIND = f"""
     ORDER BY approvals.created_at DESC, approvals.id DESC LIMIT {{limit}}
 """
 # Under the job's lease, in the transaction that inserts the approval.
+_LOCK_RUNNING = """
+    SELECT cancel_requested FROM jobs WHERE id = $1 AND fence = $2 AND status = 'running' FOR NO KEY UPDATE
+"""
 _WAIT = """
-    UPDATE jobs SET status = 'waiting', next_attempt_at = NULL, lease_until = NULL, worker = NULL, message = $3
-    WHERE id = $1 AND fence = $2 AND status = 'running' RETURNING id
+    UPDATE jobs SET status = 'waiting', next_attempt_at = NULL, lease_until = NULL, worker = NULL, message = $2
+    WHERE id = $1
 """
 _INSERT = """
     INSERT INTO approvals (id, organization_id, job_id, connector_id, workspace_name, requested_by, reason, rules,
@@ -187,14 +190,21 @@ class ApprovalStore:
         seconds: int,
         begin_notice: BeginNotice,
     ) -> StoredJob | None:
-        """Let the job wait for its approval; returns the job of the notice, if there is one. Raises LostLease."""
+        """Let the job wait for its approval; returns the job of the notice, if there is one.
+
+        Raises LostLease, and JobCanceled: nobody decides about a job whose cancellation was requested.
+        """
         approval_id = uuid4()
         requests = [dict(each) for each in proposal.requests]
         document = _Document(requests, list(proposal.changes), list(proposal.asked))
         reason = "; ".join(dict.fromkeys(rule.reason for rule in rules))
         async with self._database.system() as connection, connection.transaction():
-            if await connection.fetchval(_WAIT, job.id, job.fence, "waits for an approval") is None:
+            is_canceled = await connection.fetchval(_LOCK_RUNNING, job.id, job.fence)
+            if is_canceled is None:
                 raise LostLease
+            if is_canceled:
+                raise JobCanceled(CANCELED_UNDONE)
+            await connection.execute(_WAIT, job.id, "waits for an approval")
             expires_at = await connection.fetchval(
                 _INSERT,
                 approval_id,

@@ -16,6 +16,8 @@ from gateway.contract.budgets import BudgetPeriod
 from gateway.errors import BudgetSpent
 from gateway.foundation.db.pool import Database
 from tests.harness.clients import new_organization
+from tests.harness.databases import waits_for_lock
+from tests.harness.waiting import eventually
 
 FRONT_ENDS, CALLS, MOST = 10, 30, 217
 
@@ -60,3 +62,18 @@ async def test_a_call_that_a_budget_did_not_take_is_not_given_back_to_it(databas
     after = (await store.get(organization_id, "main")).spent.total
 
     assert given_back == after == Cost(calls=0, writes=0, records=0, sum=Decimal(0))
+
+
+async def test_a_call_goes_on_whose_budget_is_deleted_at_the_same_moment(database: Database):
+    organization_id, store = await new_organization(IdentityStore(database)), BudgetStore(database)
+    for name in ("deleted", "kept"):
+        await store.put(organization_id, SpendingLimit(name=name, per=BudgetPeriod.DAY, calls=9), False, uuid4())
+    use = Use(client_id=uuid4(), workspace_name="w", operation="a.b.c", params={}, is_write=True)
+    point = BudgetPoint(store, lambda: True)
+    async with database.tenant(organization_id) as connection, connection.transaction():
+        await connection.execute("DELETE FROM budgets WHERE organization_id = $1 AND name = 'deleted'", organization_id)
+        spending = asyncio.create_task(point.spend(organization_id, use))
+        await eventually(lambda: waits_for_lock(database))
+
+    assert await spending
+    assert (await store.get(organization_id, "kept")).spent.total.calls == 1

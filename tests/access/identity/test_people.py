@@ -5,10 +5,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from gateway.access.identity.console_sessions import ConsoleSessions
 from gateway.access.identity.people import People
 from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import hashed
-from gateway.contract.people import NewPerson, PersonChange
+from gateway.contract.people import GroupView, NewPerson, PersonChange, PersonStatus
 from gateway.errors import Conflict, NotFound
 from gateway.foundation.db.pool import Database
 from tests.harness.databases import waits_for_lock
@@ -63,6 +64,88 @@ async def test_a_change_keeps_what_another_one_at_the_same_moment_stored(
     changed = await later
 
     assert (changed.email, changed.name) == ("new@example.com", "New")
+
+
+async def test_a_person_joins_a_group_to_which_a_provider_adds_the_person_at_the_same_moment(
+    database: Database, people: People, organization_id: UUID
+):
+    await people.put_group(organization_id, GroupView("staff", [], []))
+    person = await people.create(organization_id, NewPerson(name="New"), lambda client: None)
+    async with database.system() as connection, connection.transaction():
+        joining = "INSERT INTO group_members (organization_id, group_name, client_id) VALUES ($1, 'staff', $2)"
+        await connection.execute(joining, organization_id, person.id)
+        change = PersonChange(groups=["staff"])
+        changing = asyncio.create_task(people.change(organization_id, person.id, change, lambda client: None))
+        await eventually(lambda: waits_for_lock(database))
+
+    assert (await changing).groups == ["staff"]
+
+
+async def test_a_console_session_that_begins_while_the_person_is_suspended_does_not_come_back_with_the_person(
+    database: Database, store: IdentityStore, people: People, organization_id: UUID
+):
+    sessions = ConsoleSessions(database, store, b"key")
+    person = await people.create(organization_id, NewPerson(name="New", scopes=["read"]), lambda client: None)
+    caller = await store.caller(person.id, organization_id)
+    assert caller is not None
+    async with database.system() as connection, connection.transaction():
+        await store.disable_client_within(connection, person.id)
+        beginning = asyncio.create_task(sessions.begin(caller))
+
+        async def is_over() -> bool:
+            return beginning.done() or await waits_for_lock(database)
+
+        await eventually(is_over)
+    active = PersonChange(status=PersonStatus.ACTIVE)
+    cookie = await beginning
+    await people.change(organization_id, person.id, active, lambda client: None)
+
+    assert await sessions.caller(cookie) is None
+
+
+WORKING = """
+    INSERT INTO jobs (id, organization_id, client_id, session_id, status, created_at)
+    VALUES ($1, $2, $3, $4, 'running', now() + make_interval(secs => $5))
+"""
+SESSION = """
+    INSERT INTO person_sessions (id, organization_id, client_id, person_id, scopes, limits, expires_at)
+    VALUES ($1, $2, $3, $3, '{}', '{}', now() + interval '1 hour')
+"""
+LOCK = "SELECT FROM jobs WHERE id = $1 FOR NO KEY UPDATE"
+
+
+@pytest.mark.parametrize("what", ["organization", "person", "session"])
+async def test_jobs_are_canceled_in_the_order_in_which_workers_lock_them(
+    database: Database, store: IdentityStore, people: People, organization_id: UUID, what: str
+):
+    """PostgreSQL would end one of two transactions that wait for each other."""
+    person = await people.create(organization_id, NewPerson(name="New", scopes=["write"]), lambda client: None)
+    session_id, (first, second) = uuid4(), sorted([uuid4(), uuid4()])
+    async with database.system() as connection:
+        await connection.execute(SESSION, session_id, organization_id, person.id)
+        for age, job_id in ((1, second), (0, first)):
+            await connection.execute(WORKING, job_id, organization_id, person.id, session_id, age)
+
+    async def end() -> None:
+        if what == "organization":
+            await store.disable_organization(organization_id)
+        elif what == "person":
+            await store.disable_client(person.id)
+        else:
+            async with database.system() as ending:
+                await ending.execute("DELETE FROM person_sessions WHERE id = $1", session_id)
+
+    async with database.system() as connection, connection.transaction():
+        await connection.execute(LOCK, first)
+        ending = asyncio.create_task(end())
+        await eventually(lambda: waits_for_lock(database))
+        await connection.execute(LOCK, second)
+    await ending
+
+    async with database.system() as connection:
+        rows = await connection.fetch("SELECT cancel_requested FROM jobs WHERE id = ANY ($1)", [first, second])
+        await connection.execute("DELETE FROM jobs WHERE id = ANY ($1)", [first, second])
+    assert [row["cancel_requested"] for row in rows] == [True, True]
 
 
 async def test_a_login_is_added_once(people: People, organization_id: UUID, login: str):

@@ -1,6 +1,7 @@
 """Grants, codes and tokens on a real PostgreSQL."""
 
 import asyncio
+from contextlib import suppress
 from uuid import uuid4
 
 import pytest
@@ -15,11 +16,22 @@ from gateway.access.oauth_server.hosts import Hosts
 from gateway.access.oauth_server.service import AuthorizationServer
 from gateway.access.oauth_server.store import AuthorizationStore, prune_grants
 from gateway.contract.oauth import AuthorizationRequest, NewGrant
-from gateway.errors import OAuthError
+from gateway.errors import NotFound, OAuthError
 from gateway.kinds.loading import load_catalog
 from tests.harness.clients import caller_of
+from tests.harness.databases import waits_for_lock
+from tests.harness.waiting import eventually
 
 VERIFIER, RESOURCE, REDIRECT = "v" * 50, "https://gateway.example/mcp", "https://host.example/callback?x=1"
+ASKED = AuthorizationRequest(
+    host_id="host",
+    host_name="Host",
+    redirect_uri=REDIRECT,
+    scopes=("read",),
+    challenge=create_s256_code_challenge(VERIFIER),
+    resource=RESOURCE,
+    state="state",
+)
 
 
 @pytest.fixture
@@ -44,17 +56,7 @@ async def given(database):
 
 @pytest.fixture
 async def code(server, given):
-    challenge = create_s256_code_challenge(VERIFIER)
-    asked = AuthorizationRequest(
-        host_id="host",
-        host_name="Host",
-        redirect_uri=REDIRECT,
-        scopes=("read",),
-        challenge=challenge,
-        resource=RESOURCE,
-        state="state",
-    )
-    return URL(await server.granted(asked, *given)).query
+    return URL(await server.granted(ASKED, *given)).query
 
 
 def form(landed, /, **change):
@@ -141,6 +143,23 @@ async def test_a_refresh_token_that_was_replaced_ends_the_grant(server, database
         await server.exchange(refreshed(second.refresh_token))
 
     assert await IdentityStore(database).token(hashed(second.access_token)) is None
+
+
+async def test_a_grant_at_the_moment_at_which_its_person_is_suspended_is_none(server, database, given):
+    """Nor does it come back with the person."""
+    identity, caller = IdentityStore(database), given[0]
+    async with database.system() as connection, connection.transaction():
+        await identity.disable_client_within(connection, caller.client_id)
+        granting = asyncio.create_task(server.granted(ASKED, *given))
+
+        async def is_over() -> bool:
+            return granting.done() or await waits_for_lock(database)
+
+        await eventually(is_over)
+    with suppress(NotFound):
+        await granting
+
+    assert await server.own_grants(caller, 10) == []
 
 
 async def test_a_refresh_token_of_another_host_is_refused(server, code):

@@ -10,12 +10,13 @@ from pydantic import SecretStr
 
 from gateway.access.identity.tokens import hashed
 from gateway.connectors.consent.flows import RedirectResult
-from gateway.connectors.consent.store import PRUNE
+from gateway.connectors.consent.store import PRUNE, Flow
 from gateway.connectors.model import NewConnector
 from gateway.contract.oauth import ConsentRequest, FlowStatus
 from gateway.errors import Conflict, InvalidParams, NotFound
 from gateway.foundation.db.pruning import prune
 from tests.connectors.consent.conftest import BASE_URL, BROWSER, REDIRECT, Opening, World
+from tests.harness.databases import waits_for_lock
 from tests.harness.waiting import eventually
 
 WISH = ConsentRequest(workspace_name="w", connector_type="work-management", redirect_url=REDIRECT)
@@ -562,12 +563,13 @@ async def _app_in(world: World, redirected: RedirectResult | None) -> tuple[str,
     return secrets["client_id"], secrets.get("client_secret")
 
 
-async def test_a_save_that_is_repeated_after_its_commit_makes_one_connector(world: World) -> None:
+async def _used(world: World) -> tuple[Flow, NewConnector]:
+    """A consent to which the user has said yes, and its connector."""
     started = await world.oauth.flows.initiate(world.caller, WISH)
     query = world.server.consent(await world.asked(started.consent_url))
     flow = await world.oauth.flows.store.use(hashed(query["state"]), hashed(BROWSER))
     assert flow is not None
-    new = NewConnector(
+    return flow, NewConnector(
         workspace_id=flow.workspace_id,
         kind=flow.kind,
         settings={"name": "c"},
@@ -576,7 +578,25 @@ async def test_a_save_that_is_repeated_after_its_commit_makes_one_connector(worl
         credentials={"access_token": "a"},
     )
 
+
+async def test_a_save_that_is_repeated_after_its_commit_makes_one_connector(world: World) -> None:
+    flow, new = await _used(world)
+
     first = await world.oauth.flows.store.complete(flow, new)
     again = await world.oauth.flows.store.complete(flow, new)
+
+    assert (again.id, await _connectors(world)) == (first.id, 1)
+
+
+async def test_a_save_that_is_repeated_before_its_commit_makes_one_connector(world: World) -> None:
+    """The connection was lost, and PostgreSQL still commits: the tokens of a consent that fails would be revoked."""
+    flow, new = await _used(world)
+    async with world.database.tenant(flow.organization_id) as connection, connection.transaction():
+        first = await world.connectors.create_within(connection, flow.organization_id, new)
+        completed = "UPDATE oauth_flows SET status = 'completed', connector_id = $2 WHERE id = $1"
+        await connection.execute(completed, flow.id, first.id)
+        repeating = asyncio.create_task(world.oauth.flows.store.complete(flow, new))
+        await eventually(lambda: waits_for_lock(world.database))
+    again = await repeating
 
     assert (again.id, await _connectors(world)) == (first.id, 1)
