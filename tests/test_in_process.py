@@ -20,6 +20,8 @@ from gateway.errors import (
 from gateway.sandbox.app import create_sandbox
 from tests.harness.catalog import shipped_catalog
 from tests.harness.hostile_kinds import write_kind
+from tests.harness.label_printer import KIND, write_label_printer
+from tests.upstream.wire import Wire, answer
 
 CREDENTIALS = {"subdomain": "acme", "email": "agent@example.com", "api_token": "token"}
 
@@ -209,3 +211,27 @@ def test_no_package_has_the_name_of_a_public_function():
     folder = Path(gateway.__file__).parent
 
     assert [name for name in gateway.__all__ if (folder / name).is_dir()] == []
+
+
+async def test_a_write_that_was_done_is_done_also_if_its_fields_cannot_be_selected(tmp_path):
+    numbers = ",".join(["1e300"] * 5_001)
+    async with Wire().listening() as wire:
+        wire.says(answer(f'{{"name": "a", "numbers": [{numbers}]}}'.encode()))
+        folders, upstream = (write_label_printer(tmp_path),), str(wire.origin)
+        async with connect(KIND, {"token": "t"}, specs=folders, upstream=upstream) as printer:
+            page = await printer.execute("labels", "create", {"name": "a"}, select=["name"])
+
+    assert page.result is None
+    assert "do not repeat it" in page.answer.warning
+
+
+async def test_a_long_operation_that_was_started_and_lost_is_of_unknown_outcome(tmp_path):
+    async with Wire().listening() as wire:
+        wire.says(answer(b'{"id": "r1"}'), answer(b"{}", "404 Not Found"))
+        folders, upstream = (write_label_printer(tmp_path),), str(wire.origin)
+        async with connect(KIND, {"token": "t"}, specs=folders, upstream=upstream) as printer:
+            with pytest.raises(UpstreamNotFound) as lost:
+                await printer.execute("rolls", "create", {"name": "a"})
+
+    assert lost.value.is_outcome_unknown
+    assert lost.value.extra["known"] == {"run_id": "r1"}

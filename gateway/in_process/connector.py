@@ -14,7 +14,8 @@ from gateway.in_process.saving import FileSource
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Kind
 from gateway.upstream.connector import UpstreamConnector
-from gateway.upstream.field_selection import EVERYTHING, FieldSelection, ensure_declared, selected
+from gateway.upstream.field_selection import EVERYTHING, FieldSelection, ensure_declared, selected, selected_of
+from gateway.upstream.prepared import effect_of
 from gateway.upstream.responses import OperationResult
 
 
@@ -67,7 +68,9 @@ class LocalConnector:
     ) -> Page:
         """Run one operation until it finishes, also a long operation; raises `gateway.errors.GatewayError`."""
         selection = self._selection(entity, action, select, exclude)
-        return Page(await selected(await self._connector.execute(entity, action, params), selection))
+        answer = await self._connector.execute(entity, action, params)
+        effect = effect_of(self.kind.operation(entity, action), params or {})
+        return Page(await selected_of(effect, answer, selection))
 
     async def pages(
         self,

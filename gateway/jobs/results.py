@@ -8,22 +8,23 @@ import msgspec
 
 from gateway import errors
 from gateway.contract.jobs import JobStatus
-from gateway.errors import GatewayError, JobCanceled, ResultExpired
+from gateway.contract.kinds import Effect
+from gateway.errors import GatewayError, JobCanceled, ResultExpired, UpstreamInvalidResponse
 from gateway.foundation import payloads
 from gateway.foundation.aio.clock import CLOCK
 from gateway.jobs.model import OPERATION_TASK, JobSummary, url_of
-from gateway.upstream.field_selection import FieldSelection, selected_records, selector
+from gateway.upstream.field_selection import FieldSelection, selected_records, selector, withheld_words
 from gateway.upstream.long_running.item_results import redacted_lines
 from gateway.upstream.long_running.portions import ITEMS as RUN_ITEMS
-from gateway.upstream.responses import ROOT, OperationResult
+from gateway.upstream.responses import NULL, ROOT, OperationResult
 from gateway.upstream.withheld import without_text
 
 #: maximum records of one stored part
 _PART = 1000
 #: maximum bytes of one stored part; a single larger record is one part
 _PART_BYTES = 1 << 20
-#: maximum bytes of a document in the head
-_MAX_IN_HEAD = 64 << 10
+#: maximum bytes of a document in the head, and objects and arrays, so that it is not nested too deeply to be decoded
+_MAX_IN_HEAD, _MAX_CONTAINERS = 64 << 10, 500
 #: the value of `collected` for a document that is stored as a part
 DOCUMENT = "."
 _NO_PATHS: Mapping[int, Sequence[str]] = MappingProxyType({})
@@ -82,8 +83,15 @@ def parts_of(answer: OperationResult) -> Iterator[str]:
 
 
 def _is_part(answer: OperationResult) -> bool:
-    """Whether a document is too large for the head, or would change there."""
-    return len(memoryview(answer.result)) > _MAX_IN_HEAD or not payloads.is_plain(answer.result)
+    """Whether a document is too large for the head, or would change or could not be decoded there."""
+    if len(memoryview(answer.result)) > _MAX_IN_HEAD:
+        return True
+    text = bytes(answer.result)
+    return (
+        text.count(b"[") + text.count(b"{") > _MAX_CONTAINERS
+        or payloads.has_many_extreme_numbers(text)
+        or not payloads.is_plain(text)
+    )
 
 
 def _is_list(answer: OperationResult) -> bool:
@@ -143,29 +151,54 @@ def stored_parts(job: JobSummary, head: Mapping[str, Any]) -> int:
 
 
 def redacted(
+    effect: Effect,
     head: Mapping[str, Any],
     lines: AsyncIterator[str],
     paths: Sequence[str],
     by_index: Mapping[int, Sequence[str]] = _NO_PATHS,
 ) -> tuple[Mapping[str, Any], AsyncIterator[str]]:
-    """The result without the members at these paths, or at those of each operation of a batch by its index."""
+    """The result without the members at these paths, or at those of each operation of a batch by its index.
+
+    A record of a write that cannot be read is withheld: null, with a `warning` in the head once the lines are read.
+    Reading the lines raises UpstreamInvalidResponse for that of a read.
+    """
     if by_index:
         return head, _redacted_items(lines, by_index)
     if not paths:
         return head, lines
     selection = FieldSelection(redact=paths)
-    members: dict[str, Any] = {"redacted": sorted({*head.get("redacted", ()), *paths})}
+    changed: dict[str, Any] = {**head, "redacted": sorted({*head.get("redacted", ()), *paths})}
     if head["collected"] is None:
-        members["result"] = selector(selection)(head["result"])
+        try:
+            changed["result"] = selector(selection)(head["result"])
+        except RecursionError:
+            error = UpstreamInvalidResponse("the application's answer is nested too deeply")
+            changed["result"] = _withheld(effect, error, changed)
     if head["collected"] == RUN_ITEMS:
-        return {**head, **members}, _redacted_run_items(lines, paths)
-    return {**head, **members}, _redacted_lines(lines, selection)
+        return changed, _redacted_run_items(lines, paths)
+    return changed, _redacted_lines(effect, changed, lines, selection)
 
 
-async def _redacted_lines(lines: AsyncIterator[str], selection: FieldSelection) -> AsyncIterator[str]:
+async def _redacted_lines(
+    effect: Effect, head: dict[str, Any], lines: AsyncIterator[str], selection: FieldSelection
+) -> AsyncIterator[str]:
     async for part in lines:
         stored = [msgspec.Raw(line.encode()) for line in part.rstrip("\n").split("\n")]
-        yield "".join([line_of(record) for record in await selected_records(stored, selection)])
+        try:
+            records = await selected_records(stored, selection)
+        except UpstreamInvalidResponse as error:
+            records = [_withheld(effect, error, head)] * len(stored)
+        yield "".join([line_of(record) for record in records])
+
+
+def _withheld(effect: Effect, error: UpstreamInvalidResponse, head: dict[str, Any]) -> msgspec.Raw:
+    """What stands in place of a record that cannot be read, whose warning is put in the head; raises it for a read."""
+    if effect is Effect.READ:
+        raise error
+    words = withheld_words(error)
+    if words not in (head.get("warning") or ""):
+        head["warning"] = withheld_words(error, head.get("warning"))
+    return NULL
 
 
 async def _redacted_run_items(lines: AsyncIterator[str], paths: Sequence[str]) -> AsyncIterator[str]:
@@ -183,10 +216,15 @@ async def _redacted_items(lines: AsyncIterator[str], by_index: Mapping[int, Sequ
             item = payloads.members(line.encode())
             paths = by_index.get(int(bytes(item["index"])), ())
             if paths and "error" in item:
-                error = errors.restored(payloads.value(item["error"]))
-                item["error"] = msgspec.Raw(msgspec.json.encode(errors.document(without_text(error))))
+                failure = errors.restored(payloads.value(item["error"]))
+                item["error"] = msgspec.Raw(msgspec.json.encode(errors.document(without_text(failure))))
             if paths and "result" in item:
-                [item["result"]] = await selected_records([item["result"]], FieldSelection(redact=paths))
+                try:
+                    [item["result"]] = await selected_records([item["result"]], FieldSelection(redact=paths))
+                except UpstreamInvalidResponse as error:
+                    earlier = payloads.value(item["warning"]) if "warning" in item else None
+                    words = withheld_words(error, earlier)
+                    item |= {"result": NULL, "warning": msgspec.Raw(msgspec.json.encode(words))}
                 before = payloads.value(item["redacted"]) if "redacted" in item else []
                 item["redacted"] = msgspec.Raw(msgspec.json.encode(sorted({*before, *paths})))
             items.append(line_of(msgspec.Raw(msgspec.json.encode(item))))
@@ -207,7 +245,7 @@ async def document(head: Mapping[str, Any], lines: AsyncIterator[str]) -> AsyncI
         return
     if collected == DOCUMENT:
         async for part in lines:
-            yield part.encode()
+            yield part.rstrip("\n").encode()
         return
     before, after = b"[", b"]"
     if collected != ROOT:

@@ -23,6 +23,7 @@ from gateway.errors import (
     JobCanceled,
     OutcomeUnknown,
     Unavailable,
+    UpstreamInvalidResponse,
     UpstreamRateLimited,
     UpstreamTimeout,
 )
@@ -37,6 +38,7 @@ from gateway.jobs.leases import JobOutcome, JobWaits, LeaseKey, Leases, LostLeas
 from gateway.jobs.model import CANCELED_UNSTARTED, StoredJob
 from gateway.jobs.outcome import classify_outcome, is_requeued, must_continue, releases_key, with_outcome
 from gateway.jobs.run_context import JobRunContext, Work
+from gateway.upstream.field_selection import without_result
 from gateway.upstream.responses import OperationResult, created_id
 
 log = logging.getLogger(__name__)
@@ -254,7 +256,13 @@ class Lease:
         """End the job, let it wait, or delete an inline one; returns the answer for a caller that waits."""
         job, run_context = self.job, self.run_context
         if isinstance(outcome, OperationResult):
-            await self._leases.finish(job, await self._success(outcome))
+            try:
+                success = await self._success(outcome)
+            except UpstreamInvalidResponse as error:
+                if job.effect is Effect.READ:
+                    return await self._write(error)
+                success = await self._success(without_result(outcome, error))
+            await self._leases.finish(job, success)
             return outcome
         may_wait = run_context.has_saved or CLOCK.now() - job.created_at < _MAX_AGE
         if may_wait and is_requeued(job, outcome, run_context.sent_at):

@@ -1,9 +1,10 @@
 """The use case of a call: find the connector, run the operation inline or as a job, and apply the idempotency key."""
 
 import asyncio
+import logging
 import time
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
@@ -20,14 +21,17 @@ from gateway.contract.kinds import Effect
 from gateway.errors import (
     GatewayError,
     IdempotencyInFlight,
+    InternalError,
     NotCached,
     NotFound,
     Unavailable,
+    with_unknown_outcome,
 )
 from gateway.foundation.aio.timeouts import start_and_wait
 from gateway.jobs import results
 from gateway.jobs.acceptance import JobAcceptance
 from gateway.jobs.model import JobSummary, NewJob, StoredJob
+from gateway.jobs.outcome import MAYBE
 from gateway.jobs.runner import Runner
 from gateway.jobs.settlements import call_id_of
 from gateway.jobs.store import AcceptedJob, IdempotencyKey, JobStore
@@ -45,6 +49,8 @@ from gateway.upstream.prepared import PreparedCall, prepare
 from gateway.upstream.responses import OperationResult
 from gateway.upstream.upload import SourceFile, with_file
 from gateway.upstream.withheld import withheld
+
+log = logging.getLogger(__name__)
 
 
 class PreparedExecution(msgspec.Struct, frozen=True, kw_only=True):
@@ -210,7 +216,7 @@ class Execution:
             with Accounted(resolved=resolved, operation=engine_call.operation):
                 await self._spending.take(caller, resolved.record, engine_call)
                 redact = prepared.call.selection.redact
-                with withheld(redact):
+                with _unknown_after_bugs(engine_call.effect), withheld(redact):
                     answer = await self._runs.write(
                         resolved, engine_call, lambda: resolved.connector.upload(engine_call, file), entry
                     )
@@ -278,7 +284,8 @@ class Execution:
         """Run the call in this process; a read that exceeds the inline budget continues as a job."""
         started = time.monotonic()
         if prepared.engine_call.effect is not Effect.READ:
-            return Done(answer=await self._run(prepared), took_ms=_milliseconds(started))
+            with _unknown_after_bugs(prepared.engine_call.effect):
+                return Done(answer=await self._run(prepared), took_ms=_milliseconds(started))
         self._audit.begin_read(prepared.entry)
         reading = await start_and_wait(lambda: self._run(prepared), self._inline_budget)
         if reading.done():
@@ -371,7 +378,8 @@ class Execution:
         try:
             with withheld(prepared.call.selection.redact):
                 head, lines = await self._stored(job, prepared.call.base_url)
-            answer = await results.answer(*results.redacted(head, lines, prepared.call.selection.redact))
+            redact = prepared.call.selection.redact
+            answer = await results.answer(*results.redacted(job.effect, head, lines, redact))
             return Done(answer=answer, took_ms=_took(job), is_replayed=is_replayed)
         except GatewayError as error:
             error.is_replayed = is_replayed
@@ -401,6 +409,19 @@ class Execution:
         ready.set_result(answer)
         self._runner.adopt(job, ready)
         return job
+
+
+@contextmanager
+def _unknown_after_bugs(effect: Effect) -> Iterator[None]:
+    """Within the block a write whose run fails because of a bug is of unknown outcome: it may have been sent."""
+    try:
+        yield
+    except GatewayError:
+        raise
+    except Exception as error:
+        log.exception("a write failed because of a bug")
+        known, is_safe = {"request_sent": MAYBE}, effect is Effect.IDEMPOTENT
+        raise with_unknown_outcome(InternalError(), known, safe_to_retry=is_safe) from error
 
 
 def _require_declared(call: OperationCall, engine_call: PreparedCall) -> None:

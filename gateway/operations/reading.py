@@ -61,7 +61,7 @@ class ResultReading:
         hidden = await self._hidden(caller, job, surface)
         with withheld(hidden.paths):
             result = await self.access.result(job, base_url)
-        head, lines = results.redacted(result.head, result.lines, hidden.paths, hidden.by_index)
+        head, lines = results.redacted(job.effect, result.head, result.lines, hidden.paths, hidden.by_index)
         return replace(result, head=head, lines=lines)
 
     async def require(self, caller: Caller, job: JobSummary, surface: Surface) -> None:

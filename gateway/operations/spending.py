@@ -102,7 +102,8 @@ class Taken:
 
     async def failed(self, error: GatewayError) -> None:
         """Give the call back if the error is a temporary refusal, or that of an earlier call with its key."""
-        if error.is_replayed or isinstance(error, RateLimited | Unavailable | NotCached):
+        is_refused = isinstance(error, RateLimited | Unavailable | NotCached) and not error.is_outcome_unknown
+        if error.is_replayed or is_refused:
             await self.give_back()
 
     async def returned(self, answer: OperationResult) -> None:

@@ -10,12 +10,13 @@ from typing import Any
 
 import msgspec
 
+from gateway.errors import GatewayError
 from gateway.foundation.aio.paging import PageWalk
 from gateway.foundation.numbered_pages import Place
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.members import is_json
 from gateway.kinds.spec import ConnectorSpec
-from gateway.upstream import download, pagination, upload_session
+from gateway.upstream import download, pagination, retries, upload_session
 from gateway.upstream.auth import QUERY_PREFIX
 from gateway.upstream.field_selection import FieldSelection
 from gateway.upstream.http_ranges.integrity import File
@@ -27,7 +28,7 @@ from gateway.upstream.prepared import PreparedCall, prepare, tool_url
 from gateway.upstream.redaction import MASK
 from gateway.upstream.requests import UpstreamRequest, with_query_credentials
 from gateway.upstream.responses import ROOT, OperationResult
-from gateway.upstream.run_context import InMemoryRunContext, RunContext
+from gateway.upstream.run_context import Effects, InMemoryRunContext, RunContext
 from gateway.upstream.session import UpstreamSession
 from gateway.upstream.upload import SourceFile
 
@@ -53,7 +54,10 @@ class UpstreamConnector:
         if rule is None:
             return await self.session.call(call, run_context)
         run_context = run_context or InMemoryRunContext()
-        answer = await rule.run(OperationRun(self.session, call, run_context, FieldSelection(redact=call.redact)))
+        try:
+            answer = await rule.run(OperationRun(self.session, call, run_context, FieldSelection(redact=call.redact)))
+        except GatewayError as error:
+            raise retries.of_run(call.effect, error, Effects.of(run_context.state)) from error
         if answer.collected is None:
             return answer
         records = run_context.records

@@ -47,6 +47,8 @@ _LONGEST_WAIT = 366 * 86_400
 _MESSAGE_CHARACTERS = 500
 #: JSON values that count as absent
 _NOTHING = frozenset({b"null", b"false", b"0", b"[]", b"{}", b'""'})
+#: the members of a response of GraphQL
+_OF_GRAPHQL = ("data", "errors")
 #: bytes of a member of a failure larger than `MAX_PARSED_BODY` that is parsed
 _MAX_PARSED_MEMBER = 64 << 10
 
@@ -111,6 +113,26 @@ def fault_of(response: UpstreamResponse) -> UpstreamFault:
 def _stated(spec: Failure, response: UpstreamResponse) -> Mapping[str, msgspec.Raw]:
     """The members that say whether it is an error and what failed, and perhaps others; read once for all questions."""
     return response.members(refusals.places_of(spec) if len(response.body) > MAX_PARSED_BODY else ())
+
+
+def was_executed(response: UpstreamResponse) -> bool:
+    """Whether the response to a mutation of GraphQL has errors of what it has done, beside or in place of its data.
+
+    After an error within the data, which may make them null, the mutation was executed (GraphQL §6.4.4). A mutation
+    that was refused as a whole has no data, or an error at the place of the mutation itself.
+    """
+    if not 200 <= response.status < 300 or is_list(response.body):
+        return False
+    try:
+        found = response.members(_OF_GRAPHQL)
+        data, errors = (payloads.value(found[name]) if name in found else None for name in _OF_GRAPHQL)
+    except UpstreamInvalidResponse:
+        return True
+    if "data" not in found or not isinstance(errors, list):
+        return False
+    paths = (error.get("path") for error in errors if isinstance(error, dict))
+    is_within = any(isinstance(path, list) and len(path) > 1 for path in paths)
+    return is_within or (bool(errors) and isinstance(data, dict) and any(each is not None for each in data.values()))
 
 
 def _has_any(spec: Failure, response: UpstreamResponse) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import asdict, replace
 
 from gateway.contract.kinds import Effect
-from gateway.errors import MAX_FAULTS, FieldError, InvalidParams, UpstreamInvalidResponse
+from gateway.errors import MAX_FAULTS, FieldError, GatewayError, InvalidParams, UpstreamInvalidResponse
 from gateway.foundation import payloads
 from gateway.foundation.aio.turns import in_thread, mapped
 from gateway.kinds.suggestions import Suggestions
@@ -108,13 +108,23 @@ async def selected_of(effect: Effect, answer: OperationResult, selection: FieldS
     except UpstreamInvalidResponse as error:
         if effect is Effect.READ:
             raise
-        fault = f"the result is withheld, because it cannot be read: {error.detail}"
-        words = f"{fault}; the call was carried out, do not repeat it for that"
-        return OperationResult(
-            result=NULL,
-            redacted=tuple(sorted({*answer.redacted, *selection.redact})),
-            warning=words if answer.warning is None else f"{answer.warning}; {words}",
-        )
+        return without_result(answer, error, selection.redact)
+
+
+def without_result(answer: OperationResult, error: GatewayError, redact: Sequence[str] = ()) -> OperationResult:
+    """The answer of a call that was carried out and whose result cannot be read: a warning in place of the result."""
+    return OperationResult(
+        result=NULL,
+        redacted=tuple(sorted({*answer.redacted, *redact})),
+        warning=withheld_words(error, answer.warning),
+    )
+
+
+def withheld_words(error: GatewayError, warning: str | None = None) -> str:
+    """The warning in place of a result that cannot be read, after an earlier one."""
+    fault = f"the result is withheld, because it cannot be read: {error.detail}"
+    words = f"{fault}; the call was carried out, do not repeat it for that"
+    return words if warning is None else f"{warning}; {words}"
 
 
 def _array(records: Sequence[msgspec.Raw]) -> msgspec.Raw:

@@ -111,7 +111,13 @@ def _built(operation: Operation, params: Mapping[str, Any], address: str, effect
     query = encoding.query_of(operation.action.constant_query, in_query, params)
     url = encoding.url_of(address + path, query)
     return UpstreamRequest(
-        method=operation.method, url=url, headers=headers, body=body, effect=effect, operation=operation.name
+        method=operation.method,
+        url=url,
+        headers=headers,
+        body=body,
+        effect=effect,
+        operation=operation.name,
+        is_mutation=operation.action.graphql is not None and operation.action.effect is not Effect.READ,
     )
 
 

@@ -46,6 +46,8 @@ class UpstreamRequest(msgspec.Struct, frozen=True, kw_only=True):
     mcp_method: str | None = None
     #: the id of that request as it is sent; None for any other request
     message_id: int | None = None
+    #: whether it is a mutation of GraphQL, whose response may have errors of what was executed
+    is_mutation: bool = False
     #: whether the response has a task of an MCP server, whose outcome is then the body
     reads_outcome: bool = False
     #: the path that the request log has, if the URL is a secret

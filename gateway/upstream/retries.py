@@ -9,6 +9,7 @@ from gateway.errors import (
     GatewayError,
     RateLimited,
     RequestError,
+    Unavailable,
     UpstreamBusy,
     UpstreamError,
     UpstreamInvalidResponse,
@@ -16,7 +17,7 @@ from gateway.errors import (
     UpstreamTooLarge,
     with_unknown_outcome,
 )
-from gateway.upstream.run_context import RunContext
+from gateway.upstream.run_context import Effects, RunContext
 
 #: tries of one request, the first included
 TRIES = 3
@@ -99,6 +100,19 @@ def final(effect: Effect, attempt: Attempt) -> GatewayError:
         return answer_lost(effect, error)
     error.retryable = error.retryable and effect is Effect.IDEMPOTENT
     return error
+
+
+def of_run(effect: Effect, error: GatewayError, effects: Effects) -> GatewayError:
+    """The error of a long operation that nothing resumes: what it has started and not seen the end of is unknown.
+
+    An operation that may be repeated is repeated as a whole if the error asks for it.
+    """
+    if effect is Effect.READ or error.is_outcome_unknown or not effects.known:
+        return error
+    is_safe = effect is Effect.IDEMPOTENT
+    if is_safe and isinstance(error, UpstreamRateLimited | Unavailable):
+        return error
+    return with_unknown_outcome(error, effects.known, safe_to_retry=is_safe)
 
 
 def answer_lost(effect: Effect, error: GatewayError) -> GatewayError:

@@ -204,6 +204,8 @@ class UpstreamSession:
                 response = msgspec.structs.replace(response, body=mcp_messages.outcome_in(response.body), _members=None)
             large = _LARGE_REFUSAL if response.status >= 300 else _LARGE
             error = await _read(self._failure, response, large) or foreign
+            if error is not None and request.is_mutation and await _read(failures.was_executed, response):
+                error = UpstreamInvalidResponse(error.detail, upstream=error.upstream)
             if message_id is not None and error is not None:
                 is_to_request = mcp_messages.is_to_request(response.body, message_id)
             return Exchange(response, error, is_to_request), error

@@ -172,7 +172,10 @@ class SessionUpload:
             )
         response = exchange.succeeded()
         if response.status != _INCOMPLETE:
-            return await answer_of(self.call, response)
+            try:
+                return await answer_of(self.call, response)
+            except UpstreamInvalidResponse as error:  # the application has the whole file
+                raise retries.answer_lost(Effect.WRITE, error) from error
         stored = _stored(response)
         if stored > self.size:
             raise UpstreamInvalidResponse(f"the application reports {stored} bytes of a file of {self.size}")

@@ -46,6 +46,8 @@ _MAX_BYTES = 64 << 10
 #: maximum characters of each text in it, which may quote a caller or an application
 _MAX_TEXT = 2000
 _ALWAYS = tuple(member.name for member in msgspec.structs.fields(Problem) if member.required)
+#: the members of the error of a write that may have been done, whatever else is left out
+_OF_UNKNOWN = ("outcome", "known", "safe_to_retry")
 
 
 def status_of(error: GatewayError) -> int:
@@ -61,7 +63,7 @@ def code_of(status: int) -> str:
 def problem(error: GatewayError, request_id: str) -> dict[str, Any]:
     """The problem document. `message` repeats `detail`, because the public SDK reads only `message`."""
     if status_of(error) == 500:
-        error = errors.InternalError()
+        error = errors.InternalError(extra={name: error.extra[name] for name in _OF_UNKNOWN if name in error.extra})
     members: dict[str, Any] = {
         "type": f"urn:gateway:error:{error.code}",
         "title": error.title,
@@ -133,7 +135,7 @@ def _encoded(error: GatewayError, request_id: str) -> bytes:
         if len(document.get("errors", ())) > 1:
             document["errors"] = document["errors"][: len(document["errors"]) // 2]
         else:
-            document = {name: document[name] for name in _ALWAYS}
+            document = {name: document[name] for name in (*_ALWAYS, *_OF_UNKNOWN) if name in document}
     return body
 
 

@@ -12,49 +12,9 @@ from aiohttp import web
 
 from tests.faults.arena import Arena, arena
 from tests.harness.caller import ConnectorApi
+from tests.harness.label_printer import write_label_printer
 from tests.harness.serving import served
 from tests.harness.waiting import eventually
-
-_CONNECTOR = """
-kind: label-printer
-title: Label printer
-description: Prints labels.
-server: https://labels.example.com
-hosts: [labels.example.com]
-authentication:
-  token:
-    title: Token
-    scheme: bearer
-    token: token
-    credentials: {token: {description: token, required: true, secret: true}}
-rate_limit: {requests: 1000, seconds: 1}
-health_check: labels.list
-"""
-_LABELS = """
-description: Labels.
-actions:
-  list:
-    request: GET /labels
-    effect: read
-    description: All labels.
-    records: labels
-  create:
-    request: POST /labels
-    effect: write
-    description: Prints a label.
-    record: $
-    params: {name: {type: string, description: name of the label}}
-    required: [name]
-    example: {name: a}
-    bulk:
-      request: POST /labels/many
-      items: {as: labels}
-      item: {name: "{name}"}
-      max_items: 10
-      records: printed
-      match: {name: name}
-      rejects_all: [400]
-"""
 
 
 class Printer:
@@ -66,6 +26,9 @@ class Printer:
         self.sizes: list[int] = []
         #: labels that make the whole request be refused, and those that it prints and does not mention
         self.refused, self.unmentioned = set[str](), set[str]()
+        #: whether starts of rolls are answered while the gate is not set, and how often a roll was asked for
+        self.starts_at_once = False
+        self.followed = 0
         #: the status of the answers after the labels are printed
         self.status = 201
         #: while it is not set, labels are printed and answers wait
@@ -76,7 +39,14 @@ class Printer:
     @asynccontextmanager
     async def serving(self) -> AsyncIterator["Printer"]:
         app = web.Application()
-        app.add_routes([web.post("/labels", self._one), web.post("/labels/many", self._many)])
+        app.add_routes(
+            [
+                web.post("/labels", self._one),
+                web.post("/labels/many", self._many),
+                web.post("/rolls", self._start),
+                web.get("/rolls/{name}", self._roll),
+            ]
+        )
         async with served(app) as self.url:
             try:
                 yield self
@@ -89,6 +59,19 @@ class Printer:
     async def _many(self, request: web.Request) -> web.Response:
         labels = (await request.json())["labels"]
         return await self._print(labels, lambda printed: {"printed": printed[::-1]})
+
+    async def _start(self, request: web.Request) -> web.Response:
+        names = (await request.json()).get("names")
+        name = names[0] if names else (await request.json())["name"]
+        self.printed[name] += 1
+        if not self.starts_at_once:
+            await self.gate.wait()
+        return web.json_response({"id": name})
+
+    async def _roll(self, request: web.Request) -> web.Response:
+        self.followed += 1
+        await self.gate.wait()
+        return web.json_response({"state": "done", "roll": {"name": request.match_info["name"]}})
 
     async def _print(self, labels: list[dict[str, str]], shown: Any) -> web.Response:
         names = [label["name"] for label in labels]
@@ -109,10 +92,7 @@ async def printer() -> AsyncIterator[Printer]:
 
 @pytest.fixture(scope="module")
 async def gateway(printer: Printer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Arena]:
-    folder = tmp_path_factory.mktemp("specs") / "label-printer"
-    folder.mkdir()
-    (folder / "connector.yaml").write_text(_CONNECTOR)
-    (folder / "labels.yaml").write_text(_LABELS)
+    folder = write_label_printer(tmp_path_factory.mktemp("specs"))
     async with arena(GATEWAY_SPECS=str(folder), GATEWAY_UPSTREAM_LABEL_PRINTER=printer.url) as opened:
         yield opened
 
@@ -125,6 +105,7 @@ async def labels(gateway: Arena, printer: Printer) -> AsyncIterator[ConnectorApi
     printer.refused.clear()
     printer.unmentioned.clear()
     printer.status = 201
+    printer.starts_at_once, printer.followed = False, 0
     async with gateway.api() as api:
         yield await api.connector("label-printer", {"token": "t"}, validate=False)
 
@@ -203,6 +184,24 @@ async def test_a_write_that_the_answer_does_not_mention_ends_unknown(labels: Con
 
     assert [line["index"] for line in lines if line["status"] == "unknown"] == [4]
     assert (len(printer.sizes), lines[4]["error"]["code"]) == (3, "outcome_unknown")
+
+
+@pytest.mark.parametrize("starts_at_once", [False, True], ids=["starting", "running"])
+@pytest.mark.parametrize(("action", "params"), [("create", {"name": "a"}), ("create_many", {"names": ["a"]})])
+async def test_a_long_operation_of_a_batch_is_not_started_again_when_the_worker_is_killed(
+    gateway: Arena, labels: ConnectorApi, printer: Printer, action: str, params: dict[str, Any], starts_at_once: bool
+):
+    printer.gate.clear()
+    printer.starts_at_once = starts_at_once
+    job = await started(labels, [{"entity": "rolls", "action": action, "params": params}])
+    await eventually(lambda: printer.followed if starts_at_once else printer.printed["a"])
+    await gateway.workers.pop().kill()
+    printer.gate.set()
+    await gateway.worker()
+    (line,) = await lines_of(labels, job)
+
+    assert (line["status"], line["error"]["safe_to_retry"]) == ("unknown", False)
+    assert printer.printed == {"a": 1}
 
 
 async def test_reads_in_flight_are_sent_again_together_when_the_worker_is_killed(gateway: Arena):

@@ -5,6 +5,7 @@ import pytest
 from gateway.contract.kinds import Effect
 from gateway.errors import (
     ReauthorizationRequired,
+    Unavailable,
     UpstreamBusy,
     UpstreamError,
     UpstreamFault,
@@ -15,7 +16,8 @@ from gateway.errors import (
     UpstreamTooLarge,
     UpstreamTruncated,
 )
-from gateway.upstream.retries import Attempt, delay, final
+from gateway.upstream.retries import Attempt, delay, final, of_run
+from gateway.upstream.run_context import Effects
 
 READ, IDEMPOTENT, WRITE = Effect.READ, Effect.IDEMPOTENT, Effect.WRITE
 
@@ -125,3 +127,27 @@ def test_a_5xx_that_states_that_nothing_was_done_is_a_failure():
 )
 def test_any_other_error_stays_as_it_is(effect, was_sent, error):
     assert final(effect, Attempt(1, error, was_sent)) is error
+
+
+_STARTED = Effects(known={"run_id": "r1"}, is_open=True)
+
+
+@pytest.mark.parametrize(
+    ("effect", "error", "effects", "is_unknown"),
+    [
+        (WRITE, UpstreamError("broke"), _STARTED, True),
+        (WRITE, UpstreamRejected("no"), _STARTED, True),
+        (WRITE, UpstreamRateLimited("wait"), _STARTED, True),
+        (WRITE, Unavailable("away"), _STARTED, True),
+        (WRITE, UpstreamRejected("no"), Effects(), False),
+        (IDEMPOTENT, UpstreamError("broke"), _STARTED, True),
+        (IDEMPOTENT, UpstreamRateLimited("wait"), _STARTED, False),
+        (IDEMPOTENT, Unavailable("away"), _STARTED, False),
+        (READ, UpstreamError("broke"), _STARTED, False),
+    ],
+)
+def test_what_a_run_that_nothing_resumes_has_started_is_unknown(effect, error, effects, is_unknown):
+    found = of_run(effect, error, effects)
+
+    assert found.is_outcome_unknown is is_unknown
+    assert found.extra.get("safe_to_retry", False) is (is_unknown and effect is IDEMPOTENT)

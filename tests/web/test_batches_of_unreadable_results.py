@@ -11,65 +11,11 @@ from aiohttp import web
 
 from tests.harness.caller import Api, ConnectorApi
 from tests.harness.in_process import FrontEnd, front_end
+from tests.harness.label_printer import write_label_printer
 from tests.harness.sandbox import fault
 from tests.harness.serving import served
 from tests.web.test_policies import put, run_jobs
 
-_CONNECTOR = """
-kind: label-printer
-title: Label printer
-description: Prints labels.
-server: https://labels.example.com
-hosts: [labels.example.com]
-authentication:
-  token:
-    title: Token
-    scheme: bearer
-    token: token
-    credentials: {token: {description: token, required: true, secret: true}}
-rate_limit: {requests: 1000, seconds: 1}
-health_check: labels.list
-"""
-_LABELS = """
-description: Labels.
-actions:
-  list:
-    request: GET /labels
-    effect: read
-    description: All labels.
-    records: labels
-  get:
-    request: GET /labels/{name}
-    effect: read
-    description: A label.
-    record: $
-    params: {name: {type: string, description: name of the label}}
-    required: [name]
-    example: {name: a}
-    bulk:
-      request: GET /labels
-      items: {as: names, in: query, explode: false}
-      item: "{name}"
-      max_items: 10
-      records: labels
-      match: {name: name}
-  create:
-    request: POST /labels
-    effect: write
-    description: Prints a label.
-    record: $
-    params: {name: {type: string, description: name of the label}}
-    required: [name]
-    example: {name: a}
-    bulk:
-      request: POST /labels/many
-      items: {as: labels}
-      item: {name: "{name}"}
-      max_items: 10
-      records: printed
-      match: {name: name}
-      rejects_all: [400]
-"""
 #: passed on unread, and not decoded as a whole
 NUMBERS = "[" + ",".join(["1e300"] * 5_001) + "]"
 NAMES = ["a", "b", "c"]
@@ -114,10 +60,7 @@ def printer() -> Printer:
 async def printing(
     printer: Printer, tmp_path_factory: pytest.TempPathFactory, database_url: str, redis_url: str
 ) -> AsyncIterator[FrontEnd]:
-    root = tmp_path_factory.mktemp("specs") / "label-printer"
-    root.mkdir()
-    (root / "connector.yaml").write_text(_CONNECTOR)
-    (root / "labels.yaml").write_text(_LABELS)
+    root = write_label_printer(tmp_path_factory.mktemp("specs"))
     app = web.Application()
     app.add_routes(
         [
@@ -235,3 +178,22 @@ async def test_a_file_sent_in_one_request_is_uploaded_also_if_the_answer_cannot_
 
     assert answer.document()["result"] is None
     assert "do not repeat it" in answer.document()["warning"]
+
+
+@pytest.mark.parametrize("is_resumed", [False, True], ids=["whole", "resumed"])
+async def test_an_upload_whose_last_answer_is_no_json_is_of_unknown_outcome(
+    front: FrontEnd, api: Api, is_resumed: bool
+):
+    drive = await api.connector("google-drive", {"access_token": "token", "refresh_token": "refresh"})
+    path, params = f"{drive.path}/upload/files_upload", {"filename": "film.bin", "file_mime_type": "video/mp4"}
+    headers = {"Upload-Complete": "?0", "Upload-Length": "3"}
+    begun = await api.call("POST", path, params=params, headers=headers) if is_resumed else None
+    async with fault(front.sandbox_url, kind="google-drive", method="PUT", status=200, body="<html>"):
+        if begun is None:
+            answer = await api.call("POST", path, params=params, data=b"abc")
+        else:
+            part = {"Content-Type": "application/partial-upload", "Upload-Offset": "0", "Upload-Complete": "?1"}
+            answer = await api.call("PATCH", begun.headers["Location"], data=b"abc", headers=part)
+
+    assert answer.status == 502
+    assert (answer.json()["outcome"], answer.json()["safe_to_retry"]) == ("unknown", False)

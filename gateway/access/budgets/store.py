@@ -151,7 +151,8 @@ class BudgetStore:
         """Take the costs from all budgets, or from none if `refuse` raises for one of the totals."""
         for _ in costs:
             with suppress(asyncpg.ForeignKeyViolationError):  # one of the budgets is deleted at this moment
-                return await self._spend(organization_id, costs, refuse)
+                await self._spend(organization_id, costs, refuse)
+                return
         await self._spend(organization_id, costs, refuse)
 
     async def _spend(self, organization_id: UUID, costs: Sequence[tuple[SpendingLimit, Cost]], refuse: Refuse) -> None:

@@ -20,7 +20,7 @@ from gateway.agents.tools.write_results import Shape, whole
 from gateway.contract.jobs import JobStatus
 from gateway.contract.kinds import Effect
 from gateway.contract.members import moment
-from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable
+from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable, UpstreamInvalidResponse
 from gateway.foundation.aio.retries import retry_until_available
 from gateway.foundation.numbered_pages import Place
 from gateway.jobs.model import JobSummary
@@ -28,6 +28,7 @@ from gateway.jobs.results import error_of
 from gateway.jobs.tasks import BATCH, has_file
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.find.entries import OperationEntry
+from gateway.upstream.field_selection import without_result
 from gateway.upstream.pagination import part
 from gateway.upstream.responses import OperationResult
 
@@ -50,8 +51,14 @@ class Calls:
         """The answer; of a job, a task if the client has tasks, else `described` after at most 50 seconds."""
         outcome = await self._start(context, call)
         if isinstance(outcome, OperationResult):
-            answer = shape(outcome)
-            return await self._fitted(context, call, answer, answers.continuation(answer), max_bytes)
+            try:
+                answer = shape(outcome)
+                return await self._fitted(context, call, answer, answers.continuation(answer), max_bytes)
+            except UpstreamInvalidResponse as error:
+                if call.entry.effect is Effect.READ:
+                    raise
+                answer = without_result(outcome, error)
+                return answers.inline(answer, answers.continuation(answer))
         return await self._followed(context, outcome, max_bytes, shape)
 
     async def batch(self, context: Context, batch: AgentBatch, shape: Shape) -> Result:
@@ -173,15 +180,15 @@ class Calls:
         try:
             if has_file(job):
                 return await self._file(context, job)
-            answer = shape(await self._hosted().answer(context.caller, job))
+            stored = await self._hosted().answer(context.caller, job)
         except ResultExpired as error:
             return answers.refused(error, **answers.job_document(job))
-        if len(memoryview(answer.result)) <= max_bytes:
-            return structured({**answers.job_document(job), "result": answer.result, **answers.warning_of(answer)})
-        if job.task == BATCH.name:
-            return answers.long_batch(job, answer)
-        name = f"result of {job.entity}.{job.action}"
-        return answers.linked(str(job.id), name, answer, answers.warning_of(answer))
+        try:
+            return _of_job(job, shape(stored), max_bytes)
+        except UpstreamInvalidResponse as error:
+            if job.effect is Effect.READ:
+                raise
+            return _of_job(job, without_result(stored, error), max_bytes)
 
     async def _file(self, context: Context, job: JobSummary) -> Result:
         part = await self._backend.part(context.caller, str(job.id), 0, 0)
@@ -216,6 +223,16 @@ class Calls:
     def _hosted(self) -> JobsBackend:
         assert self._jobs is not None
         return self._jobs
+
+
+def _of_job(job: JobSummary, answer: OperationResult, max_bytes: int) -> Result:
+    """The result of a job that has succeeded; raises UpstreamInvalidResponse for a long one that cannot be read."""
+    if len(memoryview(answer.result)) <= max_bytes:
+        return structured({**answers.job_document(job), "result": answer.result, **answers.warning_of(answer)})
+    if job.task == BATCH.name:
+        return answers.long_batch(job, answer)
+    name = f"result of {job.entity}.{job.action}"
+    return answers.linked(str(job.id), name, answer, answers.warning_of(answer))
 
 
 def _records(answer: OperationResult) -> list[msgspec.Raw]:

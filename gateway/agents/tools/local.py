@@ -22,7 +22,7 @@ from gateway.jobs.results import line_of
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.find.entries import OperationEntry
 from gateway.kinds.find.index import OperationIndex, index_of
-from gateway.upstream.field_selection import FieldSelection, selected
+from gateway.upstream.field_selection import FieldSelection, selected_of
 from gateway.upstream.responses import OperationResult
 
 #: maximum number of stored answers and files
@@ -59,7 +59,7 @@ class LocalBackend:
         if call.entry.action is not None and call.entry.action.download is not None:
             return await self._file(call)
         page = await self._connector.execute(call.entry.entity_id, call.entry.action_id, call.params)
-        return await selected(page.answer, FieldSelection(select_fields=call.fields))
+        return await selected_of(call.entry.effect, page.answer, FieldSelection(select_fields=call.fields))
 
     async def _file(self, call: AgentCall) -> OperationResult:
         """Store a file; the answer has the URI at which ranges of it are read."""

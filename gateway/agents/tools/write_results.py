@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from gateway.agents.tools.answers import shortened
 from gateway.contract.kinds import Effect
+from gateway.errors import UpstreamInvalidResponse
 from gateway.foundation import payloads
 from gateway.kinds.find.entries import OperationEntry
-from gateway.upstream.field_selection import FieldSelection, selector
+from gateway.upstream.field_selection import FieldSelection, selector, withheld_words
 from gateway.upstream.responses import OperationResult
 
 #: names of ids and URLs of records in the APIs of applications
@@ -44,7 +45,8 @@ class RequestedWrite:
     def shown(self, answer: OperationResult) -> OperationResult:
         """The answer of a write with only the written members and those that identify the record.
 
-        The result of a long operation is not a record and is unchanged, also that of a read.
+        The result of a long operation is not a record and is unchanged, also that of a read. Raises
+        UpstreamInvalidResponse for a record that cannot be read.
         """
         if self.entry.effect is Effect.READ or self.entry.action is None or self.entry.action.runs != "inline":
             return answer
@@ -53,25 +55,40 @@ class RequestedWrite:
             return answer
         search = self.entry.entity.search
         names = {*_names(self.params), *_IDENTITY, *([search.primary_key] if search else [])}
-        return replace(answer, result=msgspec.Raw(msgspec.json.encode(_with_names(record, names) or record)))
+        try:
+            return replace(answer, result=msgspec.Raw(msgspec.json.encode(_with_names(record, names) or record)))
+        except RecursionError as error:
+            raise UpstreamInvalidResponse("the application's answer is nested too deeply") from error
 
 
 def shown_of_batch(writes: Sequence[RequestedWrite], fields: Sequence[str] | None) -> Shape:
-    """A function that reduces each result of a batch by `RequestedWrite.shown`, or to the requested fields."""
+    """A function that reduces each result of a batch by `RequestedWrite.shown`, or to the requested fields.
+
+    A result that cannot be read is withheld, with a warning beside it.
+    """
 
     def shown(answer: OperationResult) -> OperationResult:
-        document = payloads.editable(answer.result)
-        for item in document["results"]:
-            if "result" in item:
-                item["result"] = of_item(item["index"], item["result"])
+        document: dict[str, Any] = dict(payloads.members(answer.result))
+        document["results"] = [of_line(line) for line in payloads.items(document["results"])]
         return replace(answer, result=msgspec.Raw(msgspec.json.encode(document)))
+
+    def of_line(line: msgspec.Raw) -> dict[str, Any]:
+        item: dict[str, Any] = dict(payloads.members(line))
+        if "result" in item:
+            try:
+                item["result"] = of_item(payloads.value(item["index"]), item["result"])
+            except UpstreamInvalidResponse as error:
+                warning = payloads.value(item["warning"]) if "warning" in item else None
+                item |= {"result": None, "warning": withheld_words(error, warning)}
+        return item
 
     select = selector(FieldSelection(select_fields=fields))
 
-    def of_item(index: int, result: Any) -> Any:
-        if fields:
-            return [select(record) for record in result] if isinstance(result, list) else select(result)
-        return writes[index].shown(OperationResult(result=msgspec.Raw(msgspec.json.encode(result)))).result
+    def of_item(index: int, result: msgspec.Raw) -> Any:
+        if not fields:
+            return writes[index].shown(OperationResult(result=result)).result
+        found = payloads.editable(result)
+        return [select(record) for record in found] if isinstance(found, list) else select(found)
 
     return shown
 

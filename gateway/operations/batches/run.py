@@ -7,10 +7,11 @@ a kill, the next attempt runs the operations that have not ended, and a write th
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -48,7 +49,7 @@ from gateway.operations.batches.model import BatchJob, ItemResult, ItemStatus, S
 from gateway.operations.batches.step_values import StepValues
 from gateway.upstream.bulk import Outcome
 from gateway.upstream.responses import NULL, OperationResult
-from gateway.upstream.run_context import InMemoryRunContext
+from gateway.upstream.run_context import Effects, InMemoryRunContext
 
 log = logging.getLogger(__name__)
 
@@ -97,6 +98,14 @@ class _RequestRunContext(InMemoryRunContext):
         intents = [replace(entry, entry_kind="intent", at=CLOCK.unix_time()) for entry in self.entries]
         await self._commit(_Change(intended=self._indexes, is_repeatable=self.is_repeatable, entries=intents))
         self.is_in_flight = True
+
+    async def checkpoint(
+        self, state: Mapping[str, Any], records: Sequence[Any] = (), part: int | None = None, *, answers: int = 0
+    ) -> None:
+        """Keep the state; a long operation that saves what it is about to start has it marked as in flight too."""
+        if Effects.of(state).is_open:
+            await self.mark_in_flight()
+        await super().checkpoint(state, records, part, answers=answers)
 
     @property
     def is_repeatable(self) -> bool:

@@ -224,15 +224,18 @@ class LongRun:
         if how.start is None:
             await self._finish(number, answer, None)
             return
-        run_id = value_at(answer.decoded(), how.start.id)
-        if not run_id and how.start.immediate:
-            self._record = await self._record_of(answer)
-            return
-        if not run_id:
-            raise UpstreamInvalidResponse(
-                f"{operation}: the application started the operation, but its response has no id"
-            )
-        upstream_segment(operation, run_id)
+        try:
+            run_id = value_at(answer.decoded(), how.start.id)
+            if not run_id and how.start.immediate:
+                self._record = await self._record_of(answer)
+                return
+            if not run_id:
+                raise UpstreamInvalidResponse(
+                    f"{operation}: the application started the operation, but its response has no id"
+                )
+            upstream_segment(operation, run_id)
+        except UpstreamInvalidResponse as error:
+            raise self._started_unseen(error) from error
         if how.upload is not None:
             await self._run.ask(operation.follow_up(how.upload), {**params, RUN_ID: str(run_id)})
             self._require_not_canceled()
@@ -240,6 +243,13 @@ class LongRun:
         await self._save()
         if how.close is not None:
             await self._close(number)
+
+    def _started_unseen(self, error: GatewayError) -> GatewayError:
+        """The error of a start that was answered, and whose answer does not let the run follow it."""
+        effect = self._run.call.effect
+        if effect is Effect.READ:
+            return error
+        return with_unknown_outcome(error, {"request_sent": True}, safe_to_retry=effect is Effect.IDEMPOTENT)
 
     async def _note_start(self, number: int, is_in_flight: bool) -> None:
         """Note whether the start of a portion is in flight.

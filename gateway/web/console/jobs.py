@@ -16,7 +16,7 @@ from gateway.contract.cursors import read_time_cursor
 from gateway.contract.gateway_state import RequestSelection
 from gateway.contract.jobs import JobStatus
 from gateway.contract.policies import Surface
-from gateway.errors import GatewayError, NotFound
+from gateway.errors import GatewayError, NotFound, UpstreamInvalidResponse
 from gateway.foundation import payloads
 from gateway.foundation.aio.clock import CLOCK
 from gateway.foundation.telemetry.logs import without_secrets
@@ -205,17 +205,22 @@ class _BatchLine(msgspec.Struct):
     error: dict[str, Any] = msgspec.field(default_factory=dict)
 
 
+def _batch_line(text: bytes) -> _BatchLine:
+    """The line; its record is not read."""
+    members = payloads.members_of(text, _BatchLine.__struct_fields__)
+    return _BatchLine(**{name: payloads.value(each) for name, each in members.items()})
+
+
 async def _not_succeeded(result: JobResult) -> tuple[list[str], list[list[str]], bool]:
     """The first operations of a batch that did not succeed: columns, rows, and whether there are more."""
     found: list[_BatchLine] = []
     counts, size = result.head["result"], 0
     number = counts["total"] - counts["succeeded"]
-    decoder = msgspec.json.Decoder(_BatchLine)
     async for part in results.records(result.head, result.lines):
         if len(found) >= min(number, _RECORDS) or size > _SCANNED:
             break
         size += len(part)
-        found += [line for line in decoder.decode_lines(part) if line.status != "succeeded"]
+        found += [line for line in map(_batch_line, part.splitlines()) if line.status != "succeeded"]
     columns, rows = table_of(
         [
             {"index": line.index, "id": line.id, "status": line.status, "error": line.error.get("detail")}
@@ -247,10 +252,11 @@ async def _first_records(job: JobSummary, result: JobResult | None) -> tuple[lis
     if job.task == BATCH.name:
         return await _not_succeeded(result)
     records: list[Any] = []
-    async for line in results.records(result.head, result.lines):
-        records += [payloads.value(each) for each in line.splitlines() if each.strip()]
-        if len(records) > _RECORDS:
-            break
+    with contextlib.suppress(UpstreamInvalidResponse):  # the page shows the job also if a record cannot be read
+        async for line in results.records(result.head, result.lines):
+            records += [payloads.value(each) for each in line.splitlines() if each.strip()]
+            if len(records) > _RECORDS:
+                break
     if len(records) == 1 and isinstance(records[0], dict) and isinstance(records[0].get("results"), list):
         records = records[0]["results"]
     columns, rows = table_of(records[:_RECORDS])

@@ -12,13 +12,22 @@ from gateway.access.identity.model import id_of
 from gateway.contract.connectors import Connector
 from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
-from gateway.errors import Conflict, FieldError, GatewayError, IdempotencyMismatch, InvalidParams, NotFound
+from gateway.errors import (
+    Conflict,
+    FieldError,
+    GatewayError,
+    IdempotencyMismatch,
+    InvalidParams,
+    NotFound,
+    UpstreamInvalidResponse,
+)
 from gateway.foundation import payloads
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.kinds.catalog import Catalog
 from gateway.kinds.find.entries import OperationEntry, entry_of
 from gateway.kinds.find.signatures import signature_of
 from gateway.operations.call import Accepted, OperationCall
+from gateway.upstream.field_selection import without_result
 from gateway.web.console.page import connectors_to_choose, console_page, see_other
 from gateway.web.console.schema_form import fields_of, params_of, table_of
 from gateway.web.console.session import read_console_form
@@ -29,7 +38,7 @@ _LIMIT = 8
 #: maximum characters of a response on the page
 _SHOWN = 20_000
 _EXECUTE = "/api/v1/integrations/connectors/{connector_id}/execute"
-_NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "rows", "next", "incomplete"))
+_NOTHING_SHOWN = dict.fromkeys(("requests", "answer", "took_ms", "columns", "rows", "next", "incomplete", "warning"))
 
 
 async def show_playground(request: web.Request) -> web.Response:
@@ -83,7 +92,7 @@ async def run_operation(request: web.Request) -> web.Response:
     try:
         params = params_of(entry.schema, fields)
         call = _call(request, record, entry, params, _key_in(fields, entry))
-        shown = await _shown(request, call, is_dry=fields.get("do") == "dry_run")
+        shown = await _shown(request, entry, call, is_dry=fields.get("do") == "dry_run")
     except IdempotencyMismatch:
         used = Conflict("this form has already run another call; press Run again to run this one too")
         return await _answer(request, entry, record=record, params=params, typed=fields, shown={}, error=used)
@@ -94,7 +103,9 @@ async def run_operation(request: web.Request) -> web.Response:
     return await _answer(request, entry, record=record, params=params, typed=fields, shown=shown, error=None)
 
 
-async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> dict[str, Any] | web.Response:
+async def _shown(
+    request: web.Request, entry: OperationEntry, call: OperationCall, *, is_dry: bool
+) -> dict[str, Any] | web.Response:
     services, caller = request.app[SERVICES], request[CALLER]
     if is_dry:
         request[AUDIT].what = None
@@ -107,7 +118,13 @@ async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> 
         if isinstance(done, Accepted):
             return see_other(f"/console/jobs/{done.job.id}")
         outcome = done
-    document = payloads.value(outcome.answer.result)
+    answer = outcome.answer
+    try:
+        document = payloads.value(answer.result)
+    except UpstreamInvalidResponse as error:
+        if entry.effect is Effect.READ:
+            raise
+        document, answer = None, without_result(answer, error)
     records = document.get("data", document) if isinstance(document, dict) else document
     columns, rows = table_of(records if isinstance(records, list) else [records])
     return {
@@ -115,8 +132,9 @@ async def _shown(request: web.Request, call: OperationCall, *, is_dry: bool) -> 
         "columns": columns,
         "rows": rows,
         "answer": _pretty(document)[:_SHOWN],
-        "next": _pretty(outcome.answer.next) if outcome.answer.next else None,
-        "incomplete": outcome.answer.incomplete,
+        "next": _pretty(answer.next) if answer.next else None,
+        "incomplete": answer.incomplete,
+        "warning": answer.warning,
     }
 
 
