@@ -11,10 +11,11 @@ import jsonschema_rs
 
 from gateway.errors import ConnectorNotReady, UnknownAction, UnknownConnectorType, UnknownEntity
 from gateway.kinds.actions import SEARCH_ACTION
+from gateway.kinds.breadth import breadth_of
 from gateway.kinds.long_running import FollowUp
 from gateway.kinds.members import media_type
 from gateway.kinds.paging import Order, Paging
-from gateway.kinds.patterns import has_pattern, validator_of, without_unusable
+from gateway.kinds.patterns import has_pattern, validator_of, weight_elsewhere, without_unusable
 from gateway.kinds.placements import Placement, json_schema, placements_of, plain_name
 from gateway.kinds.requests import Action, DefaultTime
 from gateway.kinds.siblings import (
@@ -135,10 +136,7 @@ class Operation:
     @cached_property
     def validator(self) -> jsonschema_rs.Draft202012Validator:
         """Checks params; a pattern that a kind has had since before the linter refused it is not checked."""
-        try:
-            return validator_of(self.schema)
-        except ValueError:
-            return validator_of(without_unusable(self.schema))
+        return validator_of(without_unusable(self.schema))
 
     @cached_property
     def patterned_params(self) -> Mapping[str, dict[str, Any]]:
@@ -146,6 +144,18 @@ class Operation:
         params = self.action.params.items()
         shared = has_pattern(self.spec.definitions)
         return {name: schema for name, schema in params if has_pattern(schema) or (shared and "$ref" in str(schema))}
+
+    @cached_property
+    def patterns_elsewhere(self) -> int:
+        """The weight of the patterns of params that stand where it is not followed which texts they match."""
+        definitions = self.spec.definitions
+        schemas = [*self.action.params.values(), *definitions.values(), {"not": self.action.constraints}]
+        return sum(weight_elsewhere(schema, definitions) for schema in schemas)
+
+    @cached_property
+    def breadth(self) -> int:
+        """How much of its schema one value is checked with at most."""
+        return breadth_of(self.schema, self.spec.definitions)
 
     @cached_property
     def output_validator(self) -> jsonschema_rs.Draft202012Validator:

@@ -11,6 +11,7 @@ import msgspec
 
 from gateway.errors import MAX_FAULTS, FieldError, InvalidParams
 from gateway.foundation.aio.clock import CLOCK
+from gateway.kinds.breadth import MAX_CHECKS
 from gateway.kinds.catalog import Operation
 from gateway.kinds.patterns import MAX_WORK, weight_of
 from gateway.kinds.schema_errors import first_errors, has_more_values_than
@@ -22,6 +23,8 @@ _SHOWN_CHARACTERS = 60
 _DEPTH = 64
 #: maximum members and items of params at all depths, because each takes time here and in the validator
 MAX_VALUES = 50_000
+#: maximum schemas that are looked at for patterns, and of them that lead from one to the other at the same value
+_MAX_VISITS, _MAX_STEPS = 100_000, 50
 #: the `format` of a comma-separated text; callers may send an array instead
 COMMA_SEPARATED = "comma-separated"
 #: numbers in text, and the maximum characters of one
@@ -34,8 +37,9 @@ _FORMATS = {"date-time": " such as 2026-01-31T09:00:00Z", "date": " such as 2026
 
 def validated(operation: Operation, params: Mapping[str, Any]) -> dict[str, Any]:
     """The params with `limit` mapped and defaults filled in; raises InvalidParams with every fault."""
-    if has_more_values_than(MAX_VALUES, params):
-        text = f"params have more than {MAX_VALUES:,} values; split the call"
+    most = min(MAX_VALUES, MAX_CHECKS // operation.breadth)
+    if has_more_values_than(most, params):
+        text = f"params have more than {most:,} values; split the call"
         raise invalid(operation, [_field_error(operation, [], "maxItems", text)])
     if operation.plain_names:
         params = {operation.plain_names.get(name, name): value for name, value in params.items()}
@@ -145,8 +149,7 @@ def _types(schema: Mapping[str, Any]) -> Sequence[str]:
 def _schema_errors(operation: Operation, params: Mapping[str, Any]) -> list[FieldError]:
     """The faults that the schema finds, at most `MAX_FAULTS`, each with a complete sentence."""
     suggestions = Suggestions()
-    patterned = operation.patterned_params.items()
-    if sum(_matching(operation, schema, params[name]) for name, schema in patterned if name in params) > MAX_WORK:
+    if _is_long_to_match(operation, params):
         text = "the texts that must match patterns are too long together; shorten them, or split the call"
         return [_field_error(operation, [], "maxLength", text)]
     try:
@@ -154,7 +157,7 @@ def _schema_errors(operation: Operation, params: Mapping[str, Any]) -> list[Fiel
             return []
         errors = (
             field_error
-            for error in first_errors(operation.validator, params)
+            for error in first_errors(operation.validator, params, operation.breadth)
             for field_error in _errors_of(operation, error, suggestions)
         )
         return list(islice(errors, MAX_FAULTS))
@@ -162,27 +165,34 @@ def _schema_errors(operation: Operation, params: Mapping[str, Any]) -> list[Fiel
         return [_field_error(operation, [], "type", f"params are not JSON: {error}")]
 
 
-def _matching(operation: Operation, schema: Mapping[str, Any], value: Any, depth: int = 2 * _DEPTH) -> int:
-    """The work of matching texts with the patterns of their schemas: bytes times the sizes of patterns."""
-    if not isinstance(value, _TEXTS_AND_NESTED) or depth <= 0:
-        return 0
-    if "$ref" in schema:
-        schema = operation.resolved(schema)
-
-    def within(inner: Any, item: Any, levels: int = 1) -> int:
-        return _matching(operation, inner, item, depth - levels) if isinstance(inner, dict) else 0
-
-    # Schemas that choose among each other without end count as several levels.
-    work = sum(
-        within(each, value, _DEPTH // 4) for name in ("allOf", "anyOf", "oneOf") for each in schema.get(name, ())
-    )
-    if isinstance(value, str):
-        pattern = schema.get("pattern")
-        return work + (len(value.encode()) * weight_of(pattern) if isinstance(pattern, str) else 0)
-    if isinstance(value, dict):
-        properties, others = schema.get("properties", {}), schema.get("additionalProperties")
-        return work + sum(within(properties.get(name, others), each) for name, each in value.items())
-    return work + sum(within(schema.get("items"), each) for each in value)
+def _is_long_to_match(operation: Operation, params: Mapping[str, Any]) -> bool:
+    """Whether matching the texts of a call with patterns takes long: the bytes of each with the weights of its own."""
+    work = 0
+    if operation.patterns_elsewhere:
+        work = operation.patterns_elsewhere * len(msgspec.json.encode(params, enc_hook=repr))
+    visits = 0
+    # Schemas with a value of theirs, and how many schemas lead there at the same value.
+    patterned = operation.patterned_params.items()
+    left: list[tuple[Any, Any, int]] = [(schema, params[name], 0) for name, schema in patterned if name in params]
+    while left and work <= MAX_WORK and visits <= _MAX_VISITS:
+        schema, value, steps = left.pop()
+        if not isinstance(schema, Mapping):
+            continue
+        visits += 1 if steps < _MAX_STEPS else _MAX_VISITS
+        beside = [each for name in ("allOf", "anyOf", "oneOf") for each in schema.get(name, ())]
+        if "$ref" in schema:
+            beside.append(operation.spec.definitions.get(schema["$ref"].removeprefix("#/$defs/")))
+        left += [(each, value, steps + 1) for each in beside]
+        if isinstance(value, str):
+            pattern = schema.get("pattern")
+            work += len(value.encode()) * weight_of(pattern) if isinstance(pattern, str) else 0
+        elif isinstance(value, dict):
+            properties, others = schema.get("properties", {}), schema.get("additionalProperties")
+            members = ((properties.get(name, others), each) for name, each in value.items())
+            left += [(inner, each, 0) for inner, each in members if isinstance(each, _TEXTS_AND_NESTED)]
+        elif isinstance(value, list):
+            left += [(schema.get("items"), each, 0) for each in value if isinstance(each, _TEXTS_AND_NESTED)]
+    return work > MAX_WORK or visits > _MAX_VISITS
 
 
 def _errors_of(

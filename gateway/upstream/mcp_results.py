@@ -4,7 +4,6 @@ The schema has a bounded number of parts, and content is checked up to a bounded
 the interpreter. A write whose result does not match has been done: its result has a warning in place of an error.
 """
 
-from collections.abc import Iterator
 from itertools import islice, pairwise
 from typing import Any
 
@@ -14,17 +13,18 @@ import msgspec
 from gateway.contract.kinds import Effect
 from gateway.errors import UpstreamInvalidResponse
 from gateway.foundation import payloads
+from gateway.kinds.breadth import breadth_of
 from gateway.kinds.catalog import Operation
 from gateway.kinds.params import MAX_VALUES
-from gateway.kinds.schema_errors import has_more_values_than
+from gateway.kinds.schema_errors import first_errors, has_more_values_than
 from gateway.upstream.responses import OperationResult
 
 #: bytes of a result that is checked in a thread
 LARGE_CONTENT = 32 << 10
 #: bytes, and objects and arrays, of content that is checked
 _MAX_BYTES, _MAX_CONTAINERS = 2 << 20, 100_000
-#: values of the content times parts of the schema up to which it is checked, and up to which every place is found
-_MAX_CHECKS, _MAX_SEARCHED = 1_000_000, 20_000
+#: values of the content times parts of the schema up to which it is checked
+_MAX_CHECKS = 1_000_000
 #: places that an error names, and the maximum characters of a name in one
 _PLACES, _MAX_NAME = 3, 60
 _ABSENT = msgspec.Raw(b"")
@@ -80,18 +80,10 @@ def _parts(operation: Operation) -> int:
 
 def _places(operation: Operation, value: Any) -> list[str]:
     """The first places where a value does not match, each with the keyword that it violates."""
-    if _has_more_than(_MAX_SEARCHED // _parts(operation), value):
-        errors = _first_error(operation, value)
-    else:
-        errors = operation.output_validator.iter_errors(value)
+    # Every part may find errors of a value, and a part as many as names that it requires.
+    breadth = max(breadth_of(operation.action.output_schema or {}, {}), _parts(operation))
+    errors = first_errors(operation.output_validator, value, breadth)
     return [f"{_place(each)} ({each.kind.name})" for each in islice(errors, _PLACES)]
-
-
-def _first_error(operation: Operation, value: Any) -> Iterator[jsonschema_rs.ValidationError]:
-    try:
-        operation.output_validator.validate(value)
-    except jsonschema_rs.ValidationError as error:
-        yield error
 
 
 def _place(error: jsonschema_rs.ValidationError) -> str:

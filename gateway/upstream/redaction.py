@@ -20,6 +20,8 @@ _SHORTEST = 4
 _HEAD, _CUTTABLE = 16, 24
 #: characters of a secret that is masked in headers and Meta too: a shorter one may be in a cursor by chance
 _UNMISTAKABLE = 8
+#: characters of a text times encodings of secrets that are searched for, 200 ms; a larger text is masked as a whole
+_MAX_SEARCH = 1 << 29
 #: sets of credentials whose encodings are kept
 _REMEMBERED = 512
 #: bytes of a request's body that are searched for secrets
@@ -56,6 +58,8 @@ class Secrets:
 
     def masked(self, text: str) -> str:
         """The text with each secret replaced, the cut-off beginning of a long one too."""
+        if len(text) * len(self._forms) > _MAX_SEARCH:
+            return MASK
         for form in self._forms:
             text = text.replace(form, MASK)
         for form in self._forms:

@@ -4,12 +4,18 @@ import json
 import time
 from typing import Any
 
+import msgspec
 import pytest
 
 from gateway.contract.kinds import Effect
 from gateway.errors import UpstreamInvalidResponse
 from gateway.jobs.results import answer_of, head_of
+from gateway.upstream.mcp_results import checked
+from gateway.upstream.responses import OperationResult
+from tests.harness.blocked_loop import LIMIT
 from tests.harness.mcp_server import CREATE, SEARCH
+from tests.harness.work import seconds_at_most
+from tests.kinds.small_kind import small_operation
 from tests.upstream.mcp_reached import KIND, TITLE, reaching
 
 ISSUES = {
@@ -147,3 +153,22 @@ async def test_nothing_is_fetched_for_a_schema():
         found = await called([CANARY], {"type": "array", "items": {"$ref": reference}})
 
     assert (found.warning, other.server.asked) == (None, [])
+
+
+MANY_NAMES = {"type": "object", "required": [f"p{number}" for number in range(300)]}
+
+
+@pytest.mark.parametrize(
+    ("schema", "content"),
+    [
+        ({"type": "object", "properties": {"a": {"type": "array", "items": MANY_NAMES}}}, {"a": [{}] * 4900}),
+        (MANY_NAMES, {"x": "y" * 1_000_000}),
+    ],
+    ids=["objects", "text"],
+)
+def test_the_faults_of_a_result_without_any_required_member_take_bounded_time(schema: Any, content: Any):
+    operation = small_operation({"output_schema": schema})
+    result = OperationResult(result=msgspec.Raw(msgspec.json.encode(answer(content))))
+
+    with seconds_at_most(LIMIT), pytest.raises(UpstreamInvalidResponse, match="required"):
+        checked(operation, Effect.READ, result)

@@ -11,7 +11,9 @@ from gateway.kinds.failures import Failure
 from gateway.upstream import failures
 from gateway.upstream.redaction import Secrets, secrets_in_body
 from gateway.upstream.responses import UpstreamResponse
+from tests.harness.blocked_loop import LIMIT
 from tests.harness.signing_keys import key_file, parts_of, pem
+from tests.harness.work import seconds_at_most
 
 TOKEN = "xoxb-1234/5678+canary-7b1e4f9a52d0"
 PASSWORD = "canary-3f6a\u00fc"
@@ -179,3 +181,13 @@ def test_the_lines_of_a_hostile_key_are_bounded():
     masked = Secrets([hostile]).masked("line00000007 line00004000")
 
     assert masked == "*** line00004000"
+
+
+def test_a_text_that_takes_long_to_search_for_the_lines_of_a_key_is_masked_as_a_whole():
+    key = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(f"{number:064}" for number in range(200))
+    secrets, text = Secrets([key]), "abc " * (1 << 20)
+    assert secrets.masked("abc") == "abc"
+
+    with seconds_at_most(LIMIT):
+        assert secrets.masked(text) == "***"
+    assert Secrets([TOKEN]).masked(f"{text}{TOKEN}") == f"{text}***"

@@ -995,6 +995,7 @@ HOSTILE: list[tuple[str, str, Any, int, str | None]] = [
     ("POST", GROUPS, {"Schemas": [GROUP_SCHEMA] * 21, "displayName": "x"}, 400, "invalidValue"),
     ("POST", USERS, {"schemas": [USER_SCHEMA], "userName": "x", "EMAILS": [1] * 20_000}, 400, "invalidValue"),
     ("POST", USERS, {"schemas": [USER_SCHEMA], "userName": "x", "groups": [1] * 20_000}, 201, None),
+    ("POST", USERS, {"userName": "x", **{f"k{place}": 1 for place in range(1_001)}}, 400, "invalidValue"),
     ("POST", GROUPS, {"schemas": [GROUP_SCHEMA], "displayName": "x" * 201}, 400, "invalidValue"),
     ("POST", GROUPS, {"schemas": [GROUP_SCHEMA], "displayName": "x", "members": {"a": 1}}, 400, "invalidValue"),
     ("POST", GROUPS, {"schemas": [GROUP_SCHEMA], "displayName": "x", "members": [{"value": 5}]}, 400, "invalidValue"),

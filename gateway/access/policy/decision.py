@@ -20,7 +20,7 @@ import msgspec
 
 from gateway.access.policy.language import PolicyStatement
 from gateway.access.policy.model import NOTHING, Approval, Counted, Decision, History, PolicyCall, Verdict
-from gateway.access.policy.schema import Room, Type, Unreadable, action_id, params_type, value_of
+from gateway.access.policy.schema import PRESENT, Room, Type, Unreadable, action_id, params_type, value_of
 from gateway.kinds.catalog import Operation
 
 #: maximum characters of the statements that are kept for combinations of client, operation and connector, each of
@@ -387,7 +387,7 @@ def _asked(node: Mapping[str, Any]) -> list[str]:
 def _narrowed(type_: Type, paths: set[tuple[str, ...]]) -> Type:
     """A type with no more members of records than those at the paths."""
     if () in paths or type_["type"] != "Record":
-        return type_
+        return PRESENT if paths == {("",)} else type_
     below: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for name, *rest in paths:
         below[name].add(tuple(rest))

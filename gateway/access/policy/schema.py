@@ -52,6 +52,10 @@ class Unreadable(ValueError):
 
 #: maximum characters of texts and elements of arrays that the policies read of a call
 _MAX_TEXT, _MAX_ELEMENTS = 64 << 10, 5_000
+#: a decimal takes Cedar as long to read as so many elements
+_OF_DECIMAL = 3
+#: the type of a param that policies only ask for, whatever its value is
+PRESENT: Type = {"type": "Present"}
 
 
 @dataclass(slots=True)
@@ -124,11 +128,14 @@ def value_of(value: Any, type_: Type, room: Room) -> Any:
         case "String" if isinstance(value, str):
             room.take(text=len(value))
             return value
+        case "Present":
+            return True
         case "Boolean" if isinstance(value, bool):
             return value
         case "Long" if isinstance(value, int) and not isinstance(value, bool) and value in _LONGS:
             return value
         case "Extension" if isinstance(value, int | float) and not isinstance(value, bool):
+            room.take(elements=_OF_DECIMAL)
             return {"__extn": {"fn": "decimal", "arg": _decimal(value)}}
         case "Set" if isinstance(value, list | tuple):
             room.take(elements=len(value))

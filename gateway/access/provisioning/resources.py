@@ -76,8 +76,8 @@ _TOLERANT = ScimPolicy(
 )
 #: attributes with one value, for which Entra may send a list: `[{"$ref": null, "value": "…"}]`
 _SINGULAR = frozenset({"active", "displayname", "externalid", "username"})
-#: maximum items of the other lists of a document; pydantic would make an error for each
-_MAX_ITEMS = 20
+#: maximum items of the other lists of a document, of which pydantic would make an error for each, and its attributes
+_MAX_ITEMS, _MAX_ATTRIBUTES = 20, 1_000
 _LISTS = frozenset({"schemas", "emails"})
 _ONE_MEMBER = re.compile(r'members\[\s*value\s+eq\s+"([^"\\]+)"\s*\]', re.IGNORECASE)
 
@@ -366,6 +366,8 @@ def resource_types(base_url: str) -> Sequence[dict[str, Any]]:
 
 def _validated(resource: type[R], document: Mapping[str, Any]) -> R:
     # PUT has the same members as POST; the attributes that only the gateway sets are ignored in both.
+    if len(document) > _MAX_ATTRIBUTES:
+        raise refused("invalidValue", f"the document has more than {_MAX_ATTRIBUTES:,} attributes")
     document = {name: value for name, value in document.items() if _attribute(name) != "groups"}
     for name, value in document.items():
         if _attribute(name) in _LISTS and isinstance(value, list) and len(value) > _MAX_ITEMS:

@@ -10,7 +10,9 @@ import msgspec
 
 from gateway.agents.mcp.context import Context
 from gateway.agents.mcp.results import Result
-from gateway.kinds.schema_errors import first_errors
+from gateway.kinds.breadth import MAX_CHECKS, breadth_of
+from gateway.kinds.patterns import without_patterns
+from gateway.kinds.schema_errors import first_errors, has_more_values_than
 
 Call = Callable[[Context, Mapping[str, Any]], Awaitable[Result]]
 
@@ -49,13 +51,22 @@ class ServerTool(ListedTool):
 
     @cached_property
     def validator(self) -> jsonschema_rs.Draft202012Validator:
-        return jsonschema_rs.Draft202012Validator(dict(self.input_schema))
+        """Checks all but patterns, of which a tool's call checks those of the params of operations."""
+        return jsonschema_rs.Draft202012Validator(without_patterns(dict(self.input_schema)))
+
+    @cached_property
+    def breadth(self) -> int:
+        """How much of its schema one value is checked with at most."""
+        return breadth_of(self.input_schema, self.input_schema.get("$defs", {}))
 
     def faults(self, arguments: Mapping[str, Any]) -> list[str]:
         """The first faults of the arguments, one message each."""
+        most = MAX_CHECKS // self.breadth
+        if has_more_values_than(most, dict(arguments)):
+            return [f"arguments: more than {most:,} values; split the call"]
         return [
             f"{'.'.join(map(str, fault.instance_path)) or 'arguments'}: {fault.message}"
-            for fault in first_errors(self.validator, dict(arguments))
+            for fault in first_errors(self.validator, dict(arguments), self.breadth)
         ]
 
 

@@ -42,6 +42,7 @@ from gateway.events.subscription import (
     occurrence,
 )
 from gateway.foundation.aio.clock import CLOCK
+from gateway.kinds.patterns import OPTIONS
 from gateway.kinds.schema_errors import first_errors
 
 #: events of a poll: the default and the maximum of `maxEvents`
@@ -304,7 +305,7 @@ def _checked(subscription: EventSubscription) -> _CheckedSubscription:
     if subscription.name not in set(EventType):
         raise RpcError(NOT_FOUND, "NotFound", {"kind": "event"})
     type_, arguments = EventType(subscription.name), subscription.arguments
-    validator = jsonschema_rs.Draft202012Validator(_described(type_)["inputSchema"])
+    validator = jsonschema_rs.Draft202012Validator(_described(type_)["inputSchema"], pattern_options=OPTIONS)
     faults = [error.message[:_MAX_FAULT] for error in first_errors(validator, dict(arguments))]
     if faults:
         raise invalid_params("; ".join(faults))

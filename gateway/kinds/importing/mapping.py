@@ -188,6 +188,13 @@ def _mapped(
         else:
             found.append(mapped)
             findings += doubts
+    if unused := list(schemas.unused_patterns):
+        reason = (
+            f"{len(unused):,} patterns are left out, which only the application checks: they are large or look around"
+        )
+        findings.append(
+            Finding(confidence=Confidence.GUESSED, place="the document", reason=reason, detail=plain(unused[0], 100))
+        )
     return found
 
 

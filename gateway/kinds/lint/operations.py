@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from gateway.contract.kinds import Effect, PagingStyle
 from gateway.errors import InvalidParams
 from gateway.kinds import params as checks
+from gateway.kinds.breadth import MAX_BREADTH
 from gateway.kinds.catalog import Kind, Operation
 from gateway.kinds.graphql_documents import FIELD_NAMES, has_fragment
 from gateway.kinds.lint import bulk, long_running
@@ -34,7 +35,9 @@ def of_operation(kind: Kind, operation: Operation) -> Iterator[PlacedError]:
         yield from undescribed(operation.spec, ("params", name), schema)
     for check in _CHECKS:
         yield from check(kind, operation)
-    if not schemas and pagings(operation.action) <= kind.spec.paging.keys():
+    if not schemas and operation.breadth > MAX_BREADTH:
+        yield ("params",), f"one value is checked with more than {MAX_BREADTH:,} schemas; choose among fewer"
+    elif not schemas and pagings(operation.action) <= kind.spec.paging.keys():
         yield from _example(operation)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from gateway.kinds.patterns import validator_of
+from gateway.kinds.patterns import MAX_CLASSES, is_slow, validator_of
 from gateway.kinds.placements import json_schema
 from gateway.kinds.requests import DefaultTime
 from gateway.kinds.spec import ConnectorSpec
@@ -27,6 +27,7 @@ _ANNOTATIONS = (
     *("$ref", "title", "description", "default", "examples", "deprecated"),
     *("contentEncoding", "contentMediaType", "readOnly", "writeOnly"),
 )
+_SLOW = f"has more than {MAX_CLASSES} escapes such as \\d or \\w; write ranges such as [0-9]"
 KEYWORDS = (*_ONE_SCHEMA, *_SCHEMAS_BY_NAME, *_LISTS_OF_SCHEMAS, *_ASSERTIONS, *_ANNOTATIONS)
 
 
@@ -41,6 +42,7 @@ def of_param(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, A
 def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, Any]) -> Iterator[PlacedError]:
     """Misspelt keywords, missing definitions, wrong values of keywords, defaults that the schema does not accept."""
     errors = [error for at, part in parts(schema) for error in _of_keywords(spec, (*place, *at), part)]
+    errors += [((*place, *at, "pattern"), _SLOW) for at, part in parts(schema) if any(map(is_slow, _patterns(part)))]
     yield from errors
     if errors:
         return
@@ -54,6 +56,13 @@ def of_schema(spec: ConnectorSpec, place: tuple[str, ...], schema: Mapping[str, 
         yield from _of_values((*place, *at), part)
     if "default" in schema and not validator.is_valid(schema["default"]):
         yield (*place, "default"), f"{schema['default']!r} is not a value that the param accepts"
+
+
+def _patterns(schema: Mapping[str, Any]) -> Iterator[str]:
+    """The patterns of a schema, without those of schemas within it."""
+    named = schema.get("patternProperties")
+    found = (schema.get("pattern"), *(named if isinstance(named, Mapping) else ()))
+    yield from (each for each in found if isinstance(each, str))
 
 
 def parts(schema: Mapping[str, Any], at: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:

@@ -28,6 +28,8 @@ _SHORTEST_INTERVAL = 0.05
 _MAX_FAILED_POLLS = 20
 #: bytes of a status that says that the run goes on
 _LARGEST_STATUS = 1 << 20
+#: characters of an unknown state that are searched for secrets, before it is shortened
+_LONGEST_STATE = 8 << 10
 #: milliseconds; a longer interval is shortened anyway
 _LONGEST_NAMED = 10**9
 
@@ -75,7 +77,7 @@ class OperationRun:
                 document = answer.decoded()
                 state = value_at(document, status.path)
                 if state not in status.states:
-                    shown = (await self.session.secrets()).masked(repr(state))[:100]
+                    shown = (await self.session.secrets()).masked(repr(state)[:_LONGEST_STATE])[:100]
                     raise UpstreamInvalidResponse(f"{self.call.operation}: the run has the unknown status {shown}")
                 is_last = state in status.ended
                 yield Poll(answer, document, state, is_last)

@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -21,6 +21,8 @@ from gateway.upstream.transport import ANSWER_CAP
 
 #: characters of a field of a CSV response
 _MAX_FIELD = 16 << 20
+#: maximum commas of a line of CSV
+_MAX_COMMAS = 100_000
 #: bytes of JSON that is made of a CSV response
 _MAX_JSON = 2 * ANSWER_CAP
 
@@ -82,10 +84,18 @@ async def _csv_answer(run: OperationRun, call: PreparedCall) -> OperationResult:
     return call.answer(msgspec.structs.replace(response, body=body, _members=None))
 
 
+def _lines(text: str) -> Iterator[str]:
+    """The lines of a text, one by one, because the reader holds Python's lock while it reads one."""
+    for line in io.StringIO(text, newline=""):
+        if line.count(",") > _MAX_COMMAS:
+            raise UpstreamTooLarge(f"a line of the application's CSV has more than {_MAX_COMMAS:,} commas")
+        yield line
+
+
 def json_of_csv(content: bytes) -> bytes:
     """JSON of the rows of a CSV text in UTF-8, by the names in its first line; raises UpstreamTooLarge."""
     csv.field_size_limit(_MAX_FIELD)
-    reader = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
+    reader = csv.reader(_lines(content.decode("utf-8-sig")), strict=True)
     names, rows = next(reader, []), bytearray()
     for row in filter(None, reader):
         rows += b"," if rows else b""

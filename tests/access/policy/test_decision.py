@@ -12,12 +12,17 @@ import pytest
 from msgspec.structs import replace
 
 from gateway.access.policy.decision import DecidedSet
-from gateway.access.policy.language import checked, statements_of
-from gateway.access.policy.model import Counted, History, Verdict
+from gateway.access.policy.language import Schema, checked, statements_of
+from gateway.access.policy.model import Counted, History, PolicyCall, Verdict
 from gateway.access.policy.point import about
+from gateway.access.policy.schema import document
+from gateway.contract.kinds import Effect
 from gateway.contract.policies import Surface
+from gateway.kinds.catalog import Catalog, Kind
 from tests.access.policy.conftest import CLIENT, CONNECTOR, EVERYTHING, TARGET
-from tests.harness.blocked_loop import divided, never_blocked
+from tests.harness.blocked_loop import LIMIT, divided, never_blocked
+from tests.harness.work import seconds_at_most
+from tests.kinds.small_kind import small_operation
 
 NOW = datetime(2026, 11, 26, 14, 30, tzinfo=UTC)
 UPDATE = ("tickets.update", {"ticket_id": 7, "ticket": {"status": "solved"}})
@@ -216,6 +221,48 @@ def test_a_member_that_a_policy_asks_for_is_known_by_its_presence(schema, call_o
 
     assert decided(schema, text, call).verdict is Verdict.DENY
     assert decided(schema, text.replace("has comment", "has type"), call).verdict is Verdict.ALLOW
+
+
+@pytest.mark.parametrize("members", [{"subject": "a" * 100_000}, {"tags": ["a"] * 10_000}], ids=["text", "elements"])
+def test_a_param_that_policies_only_ask_for_may_be_large(schema, call_of, members):
+    (name,) = members
+    text = f"""{EVERYTHING} forbid(principal, action == Action::"support-desk.tickets.create", resource)
+        when {{ context.params.ticket has {name} && context.surface == "mcp" }};"""
+
+    assert decided(schema, text, _with(call_of, **members)).verdict is Verdict.ALLOW
+    assert decided(schema, text, replace(_with(call_of, **members), surface=Surface.MCP)).verdict is Verdict.DENY
+
+
+@pytest.mark.parametrize("is_list", [True, False], ids=["elements", "members"])
+def test_decimals_that_a_policy_reads_take_bounded_time(is_list):
+    number = {"type": "number", "description": "a number"}
+    names = [f"m{place}" for place in range(5_000)]
+    of_list, of_record = (
+        {"type": "array", "items": number},
+        {"type": "object", "properties": dict.fromkeys(names, number)},
+    )
+    param = {**(of_list if is_list else of_record), "description": "numbers"}
+    kind = Kind(small_operation({"request": "POST /things", "effect": "write", "params": {"d": param}}).spec)
+    condition = "context.params has d && context.params.d == context.params.d && context.approved"
+    text = f'{EVERYTHING} forbid(principal, action == Action::"small.things.act", resource) when {{ {condition} }};'
+    statements = DecidedSet(checked("main", text, Schema.of(document(Catalog([kind])))))
+
+    def call(count):
+        values = [place / 8 for place in range(count)]
+        return PolicyCall(
+            client_id=CLIENT,
+            target=replace(TARGET, kind="small"),
+            entity="things",
+            action="act",
+            effect=Effect.WRITE,
+            surface=Surface.HTTP,
+            params={"d": values if is_list else dict(zip(names, values, strict=False))},
+            operation=kind.operation("things", "act"),
+        )
+
+    assert statements.decide(call(1_000), NOW).verdict is Verdict.ALLOW
+    with seconds_at_most(LIMIT):
+        assert statements.decide(call(5_000), NOW).verdict is Verdict.DENY
 
 
 _LIKE, _TAGS = 'context.params.ticket.subject like "*%sb"', "context.params.ticket.tags"

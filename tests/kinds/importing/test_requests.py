@@ -225,3 +225,52 @@ def test_a_pattern_is_kept_unless_its_text_is_a_file():
 
     assert params["a"]["pattern"] == "^[a-z0-9-]{1,64}$"
     assert "pattern" not in params["b"]
+
+
+def test_patterns_that_are_left_out_are_told():
+    unused = ["(?=.*z)x", "^.{1,255}$"]
+    parameters = [
+        query(f"p{place}", type="string", pattern=each) for place, each in enumerate([*unused, "^a$", "^.{1,255}$"])
+    ]
+
+    found = [each for each in imported(with_parameters(parameters)).findings if "patterns" in each.reason]
+
+    assert [each.detail for each in found] == unused[:1]
+    assert found[0].reason.startswith("2 patterns are left out")
+    assert "patterns" not in " ".join(reasons(imported(with_parameters(parameters[2:3]))))
+
+
+@pytest.mark.parametrize(
+    ("number", "is_kept"), [(5, True), (2.0, True), (0.01, False), (1e-300, False), (float("inf"), False)]
+)
+def test_multiples_of_a_fraction_are_left_out(number, is_kept):
+    params = action("get", "/things", parameters=[query("a", type="number", multipleOf=number)])["params"]
+
+    assert ("multipleOf" in params["a"]) == is_kept
+
+
+@pytest.mark.parametrize("count", [float("inf"), float("nan"), 1.5, -1])
+def test_a_count_that_is_no_whole_number_is_left_out(count):
+    params = action("get", "/things", parameters=[query("a", type="string", minLength=count)])["params"]
+
+    assert "minLength" not in params["a"]
+
+
+def test_an_operation_whose_references_multiply_is_left_out():
+    twice = {f"d{place}": {"description": "d", "allOf": [{"$ref": f"#/$defs/d{place + 1}"}] * 2} for place in range(40)}
+    definitions = {**twice, "d40": {"type": "string", "description": "d"}}
+    corrections = {"params": {"a": {"$ref": "#/$defs/d0", "description": "a"}}}
+    paths = {
+        "/things": {"get": {"responses": answer(RECORD), "x-gateway": corrections}},
+        "/others": {"get": {"responses": answer(RECORD)}},
+    }
+
+    made = imported(paths, **{"x-gateway": {"definitions": definitions}})
+
+    assert "GET /things" not in made.names
+    assert "GET /others" in made.names
+    assert any("more than 10,000 schemas" in each.detail for each in made.findings)
+
+
+def with_parameters(parameters):
+    return {"/things": {"get": {"responses": answer(RECORD), "parameters": parameters}}}

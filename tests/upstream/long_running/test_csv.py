@@ -1,6 +1,7 @@
 """Responses of CSV as JSON."""
 
 import csv
+import threading
 import time
 
 import msgspec
@@ -8,6 +9,7 @@ import pytest
 
 from gateway.errors import UpstreamTooLarge
 from gateway.upstream.long_running.result_pages import json_of_csv
+from tests.harness.blocked_loop import PART
 
 
 @pytest.mark.parametrize(
@@ -45,3 +47,21 @@ def test_rows_that_would_take_much_memory_are_refused(text: bytes):
 def test_what_is_no_csv_is_an_error():
     with pytest.raises(csv.Error):
         json_of_csv(b'a\n"b" c\n')
+
+
+def test_a_line_with_very_many_commas_is_refused():
+    assert json_of_csv(b"," * 100_000 + b"\n") == b"[]"
+    with pytest.raises(UpstreamTooLarge, match="commas"):
+        json_of_csv(b"a,b\n1,2\n" + b"," * 100_001)
+
+
+def test_empty_lines_do_not_keep_other_threads_from_running():
+    reading = threading.Thread(target=json_of_csv, args=(b"a\n" + b"\n" * (16 << 20),))
+    longest, begun = 0.0, time.perf_counter()
+    last = begun
+    reading.start()
+    while reading.is_alive():
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
+
+    assert longest <= PART * (last - begun)
