@@ -2,9 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import msgspec
@@ -22,6 +22,8 @@ from gateway.contract.kinds import Effect
 from gateway.contract.members import moment
 from gateway.errors import InvalidParams, JobNotCancelable, ResultExpired, Unavailable, UpstreamInvalidResponse
 from gateway.foundation.aio.retries import retry_until_available
+from gateway.foundation.aio.turns import in_thread
+from gateway.foundation.large_json import LARGE
 from gateway.foundation.numbered_pages import Place
 from gateway.jobs.model import JobSummary
 from gateway.jobs.results import error_of
@@ -31,6 +33,8 @@ from gateway.kinds.find.entries import OperationEntry
 from gateway.upstream.field_selection import without_result
 from gateway.upstream.pagination import part
 from gateway.upstream.responses import OperationResult
+
+T = TypeVar("T")
 
 #: maximum pages that `all_pages` reads
 _MAX_PAGES = 100
@@ -52,7 +56,7 @@ class Calls:
         outcome = await self._start(context, call)
         if isinstance(outcome, OperationResult):
             try:
-                answer = shape(outcome)
+                answer = await _made(shape, outcome)
                 return await self._fitted(context, call, answer, answers.continuation(answer), max_bytes)
             except UpstreamInvalidResponse as error:
                 if call.entry.effect is Effect.READ:
@@ -96,7 +100,10 @@ class Calls:
             if call.entry.effect is Effect.READ:
                 raise
             return answers.inline(answer, continued)  # an error would mean that the write did not happen
-        return answers.linked(result_id, call.entry.name, answer, continued, selected=bool(call.fields))
+        is_selected = bool(call.fields)
+        return await _made(
+            lambda long: answers.linked(result_id, call.entry.name, long, continued, selected=is_selected), answer
+        )
 
     async def all_pages(self, context: Context, call: AgentCall, max_bytes: int) -> Result:
         """The records of all pages as one answer; if pages remain, `next` has the params of the next page.
@@ -184,7 +191,7 @@ class Calls:
         except ResultExpired as error:
             return answers.refused(error, **answers.job_document(job))
         try:
-            return _of_job(job, shape(stored), max_bytes)
+            return await _made(lambda answer: _of_job(job, shape(answer), max_bytes), stored)
         except UpstreamInvalidResponse as error:
             if job.effect is Effect.READ:
                 raise
@@ -223,6 +230,11 @@ class Calls:
     def _hosted(self) -> JobsBackend:
         assert self._jobs is not None
         return self._jobs
+
+
+async def _made(make: Callable[[OperationResult], T], answer: OperationResult) -> T:
+    """What is made of an answer; that of a large one is made in a thread."""
+    return await in_thread(make, answer) if len(memoryview(answer.result)) > LARGE else make(answer)
 
 
 def _of_job(job: JobSummary, answer: OperationResult, max_bytes: int) -> Result:
