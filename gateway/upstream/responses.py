@@ -389,12 +389,14 @@ class _Identified(msgspec.Struct):
     id: str | int | None = None
 
 
-#: maximum characters of an id
-_MAX_ID = 200
+#: maximum bytes of an answer in which an id is looked for, and characters of the id
+_MAX_CREATED, _MAX_ID = 1 << 20, 200
 
 
 def created_id(result: msgspec.Raw) -> str | None:
-    """The id of the record in the answer to a write; None if the answer is not a record or has no id."""
+    """The id of the record in the answer to a write; None if the answer is no record, has no id, or is very large."""
+    if len(memoryview(result)) > _MAX_CREATED:
+        return None
     try:
         record = payloads.typed(result, _Identified)
     except msgspec.MsgspecError:

@@ -53,6 +53,7 @@ def test_a_member_that_a_caller_named_is_cut_to_a_bounded_length():
         (rb'{"id":"a\u0000b\ud83d"}', "a\ufffdb\ufffd"),
         (b'{"id":{"a":1e400}}', None),
         (b'{"a":' + b"[" * 5000 + b"]" * 5000 + b"}", None),
+        pytest.param(b'{"id":1,"a":"' + b"x" * (1 << 20) + b'"}', None, id="more than 1 MiB"),
     ],
 )
 def test_the_id_of_a_created_record_is_read_from_its_answer(result: bytes, id_: str | None):
