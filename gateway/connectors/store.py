@@ -160,8 +160,11 @@ _MARK_OWNED_DELETED = """
 _LOCK_WORKSPACE = """
     SELECT name FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR SHARE
 """
-# Blocks the deletion of the person until the connector is committed, so that the deletion finds it.
-_LOCK_OWNER = "SELECT client_id FROM people WHERE client_id = $1 FOR SHARE"
+# Blocks the suspension and the deletion of the person until the connector is committed, so that they find it.
+_LOCK_OWNER = """
+    SELECT id FROM clients
+    WHERE id = $1 AND disabled_at IS NULL AND EXISTS (SELECT FROM people WHERE client_id = clients.id) FOR SHARE
+"""
 # Blocks new connectors of the workspace, and its deletion, until the transaction ends.
 _LOCK_NAMES = """
     SELECT id FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR NO KEY UPDATE
@@ -212,12 +215,12 @@ class ConnectorStore:
 
     async def create_within(self, connection: Connection, organization_id: UUID, new: NewConnector) -> ConnectorRecord:
         """Create a connector in the caller's transaction; raises NotFound if the workspace is being deleted, or
-        the owner was.
+        the owner was suspended or deleted.
         """
         if await connection.fetchval(_LOCK_WORKSPACE, organization_id, new.workspace_id) is None:
             raise NotFound("the workspace was deleted meanwhile")
         if new.owner_id is not None and await connection.fetchval(_LOCK_OWNER, new.owner_id) is None:
-            raise NotFound("the person was deleted meanwhile")
+            raise NotFound("the person was suspended or deleted meanwhile")
         columns = {
             "id": uuid4(),
             "organization_id": organization_id,

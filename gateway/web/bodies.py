@@ -5,7 +5,7 @@ One error lists all faults of a request, each with its place.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
@@ -28,9 +28,10 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from gateway.access.identity.model import id_of
+from gateway.access.identity.model import Client, id_of
 from gateway.access.identity.tokens import bearer_token, hashed
 from gateway.contract.answers import Answer, ExecutionView, PageAnswer
+from gateway.contract.scim import SCIM
 from gateway.errors import MAX_FAULTS, BodyTooLarge, FieldError, InvalidParams, MalformedRequest, NotFound
 from gateway.foundation import payloads
 from gateway.foundation.aio.turns import in_turn
@@ -38,7 +39,7 @@ from gateway.kinds.suggestions import did_you_mean
 from gateway.upstream.responses import OperationResult
 from gateway.web.admission.load_shedding import BODY_MEMORY, LIMITS
 from gateway.web.faults import sentence
-from gateway.web.keys import CALLER, REQUEST_ID
+from gateway.web.keys import CALLER, REQUEST_ID, SERVICES
 from gateway.web.weights import weights_of
 
 _DECODER = msgspec.json.Decoder()
@@ -168,13 +169,24 @@ async def read_form_fields(request: web.Request) -> dict[str, str]:
 
 
 async def read_bytes(request: web.Request, max_size: int | None = None) -> bytes:
-    """The bytes of the body; raises BodyTooLarge, and Unavailable before it is read if memory for bodies is short."""
+    """The bytes of the body; raises BodyTooLarge, Unavailable before it is read if memory for bodies is short, and
+    Unauthorized if the caller's token is revoked while it arrives.
+    """
     most = request.client_max_size if max_size is None else min(max_size, request.client_max_size)
     hold_memory(request, most)
     if request.content.is_eof():
         return await _bytes(request, most)
     with request.app[LIMITS].suspended():  # a body that arrives slowly is no work when load is shed
-        return await _bytes(request, most)
+        caller = request.get(CALLER)
+        if caller is None:
+            return await _bytes(request, most)
+        async with request.app[SERVICES].standing.held(_holder(caller.client)):
+            return await _bytes(request, most)
+
+
+def _holder(client: Client) -> Client:
+    """The client whose token must stay valid while a body arrives; that of a provider has no scope by itself."""
+    return replace(client, scopes=frozenset()) if client.resource == SCIM else client
 
 
 async def _bytes(request: web.Request, most: int) -> bytes:

@@ -10,6 +10,7 @@ import pytest
 from tests.harness.caller import ASYNC, Api
 from tests.harness.in_process import FrontEnd
 from tests.harness.waiting import eventually
+from tests.web.test_connect_links import FORM, made, opened, sent
 from tests.web.test_personal_connectors import CONNECTORS, connected, person_of
 from tests.web.test_policies import READ, put, run_jobs
 
@@ -108,6 +109,18 @@ async def test_an_approved_call_is_not_released_for_a_person_who_may_no_longer_m
     await run_jobs(team.front)
 
     assert await team.outcome(job_id) == ("failed", "insufficient_scope")
+
+
+@pytest.mark.parametrize("lost", [NO_WRITES, ELSEWHERE])
+async def test_a_connect_link_connects_nothing_for_a_person_who_may_no_longer_connect(team: Team, lost: dict):
+    _, path = await made(team.person, workspace_name="acme")
+    _, renewal = await made(team.person, workspace_name="acme", connector_id=team.connector_id)
+    await team.rights(lost)
+
+    refused = [await opened(team.person, path), *[await sent(team.person, each, **FORM) for each in (path, renewal)]]
+
+    assert [each.status for each in refused] == [404, 404, 404]
+    assert len((await team.admin.get(CONNECTORS)).document()["data"]) == 1
 
 
 @pytest.mark.usefixtures("deliveries")

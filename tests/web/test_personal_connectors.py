@@ -1,5 +1,6 @@
 """Personal connectors: every endpoint by the owner, other people, programs and administrators."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from uuid import UUID, uuid4
@@ -13,6 +14,7 @@ from gateway.contract.oauth import NewGrant
 from gateway.operations.call import OperationCall
 from tests.agents.mcp.conftest import CAPABILITIES, VERSION, headers_of
 from tests.harness.caller import Answer, Api
+from tests.harness.databases import waits_for_lock
 from tests.harness.in_process import FrontEnd
 from tests.harness.waiting import eventually
 
@@ -442,3 +444,20 @@ async def test_the_owners_connectors_and_links_end_with_the_person(setting: Sett
     state = (await setting.administrator.get(f"/api/v1/connect/sessions/{link['id']}")).document()
     assert [each["id"] for each in found] == [setting.shared]
     assert state["status"] == "expired"
+
+
+async def test_nobody_connects_for_a_person_who_is_suspended_meanwhile(front: FrontEnd):
+    organization_id, database = await front.organization(), front.services.database
+    async with front.api(organization_id) as administrator:
+        owner_id, owner = await person_of(front, administrator, ["read", "write"])
+        (await connected(administrator, None)).document(201)
+        async with database.tenant(organization_id) as connection, connection.transaction():
+            await connection.execute("SELECT FROM workspaces WHERE organization_id = $1 FOR UPDATE", organization_id)
+            connecting = asyncio.create_task(connected(owner, "me"))
+            await eventually(lambda: waits_for_lock(database))
+            await administrator.call("PATCH", f"/api/v1/people/{owner_id}", json={"status": "suspended"})
+        refused = await connecting
+
+        listed = (await administrator.get(CONNECTORS)).document()["data"]
+    assert refused.status == 404
+    assert [each for each in listed if each["owner"]] == []

@@ -238,6 +238,42 @@ async def test_an_upload_ends_before_the_application_has_the_file(front: FrontEn
     assert not [each for each in await received_requests(front.sandbox_url) if each["path"].endswith("/attachments")]
 
 
+@pytest.mark.parametrize(
+    ("path", "media_type", "body"),
+    [
+        ("execute", "application/json", {"entity": "tickets", "action": "delete", "params": {"ticket_id": 1}}),
+        ("batch", "application/json", {"operations": [{"entity": "users", "action": "list", "params": {}}]}),
+        ("batch", "application/x-ndjson", {"entity": "users", "action": "list", "params": {}}),
+    ],
+)
+async def test_a_request_whose_body_has_not_arrived_does_nothing(
+    front: FrontEnd, setting: Setting, path: str, media_type: str, body: dict
+):
+    desk, sent = await setting.other.connector(), json.dumps(body).encode()
+    begun, is_revoked = asyncio.Event(), asyncio.Event()
+
+    async def late() -> AsyncIterator[bytes]:
+        yield sent[:20]
+        begun.set()
+        await is_revoked.wait()
+        yield sent[20:]
+
+    headers = {"Content-Length": str(len(sent)), "Content-Type": media_type}
+    sending = asyncio.create_task(setting.revoked.call("POST", f"{desk.path}/{path}", data=late(), headers=headers))
+    await begun.wait()
+    await eventually(lambda: front.limits.requests.in_use == 1)
+    await _end_token(front, setting)
+    if media_type == "application/x-ndjson":  # lines are checked when the last one has arrived
+        is_revoked.set()
+    async with asyncio.timeout(PATIENCE):
+        refused = await sending
+
+    deleted = [each for each in await received_requests(front.sandbox_url) if each["method"] == "DELETE"]
+    assert refused.document(401)["code"] == "unauthorized"
+    assert (await setting.other.get("/api/v1/jobs")).document()["data"] == []
+    assert deleted == []
+
+
 async def test_a_stream_of_events_ends_when_its_client_may_see_less(front: FrontEnd):
     organization_id = await front.organization()
     async with front.api(organization_id) as administrator:

@@ -1,13 +1,15 @@
 """Sessions through the API: what a client does for a person, by everybody who may and may not."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from uuid import UUID, uuid4
 
 import aiohttp
 import pytest
+from yarl import URL
 
 from gateway.access.identity.patterns import matches
 from gateway.client import Gateway
@@ -788,3 +790,81 @@ async def test_usage_counts_the_calls_of_a_session_for_its_client_and_its_person
     by_client, by_person = await shares("client"), await shares("person")
     assert by_client[bench.program_id] >= by_person[session["person"]["id"]]
     assert session["person"]["id"] not in by_client
+
+
+async def test_the_redirects_to_a_result_end_with_the_right_to_act(bench: Bench):
+    """A caller that only follows redirects may send a token that has expired, and no other one."""
+    await bench.group(scopes=["read"])
+    person_id, _ = await person_of(bench.front, bench.admin, [], groups=["leads"])
+    await bench.let(["leads"])
+    api = bench.of(await bench.opened(person={"id": person_id}))
+    sdk = {"X-ADP-Agent-SDK": "1", **ASYNC}
+    accepted = await run(api, bench.shared, LIST, headers=sdk, allow_redirects=False)
+    await run_jobs(bench.front)
+    path = accepted.headers["Location"]
+
+    before = await api.call("GET", path, headers=sdk)
+    await bench.let([])
+
+    async def is_refused() -> bool:
+        return (await api.get(CONNECTORS)).status == 401
+
+    await eventually(is_refused, within=5)
+    assert (accepted.status, before.status) == (303, 200)
+    assert (await api.call("GET", path, headers=sdk)).status == 401
+
+
+async def test_the_redirects_to_a_result_are_those_of_the_token_that_has_expired(bench: Bench, sql: Callable[..., Any]):
+    session = await bench.opened()
+    api = bench.of(session)
+    sdk = {"X-ADP-Agent-SDK": "1", **ASYNC}
+    accepted = await run(api, bench.shared, LIST, headers=sdk, allow_redirects=False)
+    await run_jobs(bench.front)
+    forbid = f'forbid(principal in Client::"{bench.program_id}", action, resource);'
+    await sql("UPDATE tokens SET expires_at = now() WHERE session_id = $1", UUID(session["id"]))
+    bench.front.access.tokens.invalidate_all()
+
+    read = await api.call("GET", accepted.headers["Location"], headers=sdk)
+    await put(bench.admin, "permit(principal, action, resource);" + forbid)
+    denied = await api.call("GET", accepted.headers["Location"], headers=sdk)
+
+    assert (await api.get(CONNECTORS)).status == 401
+    assert read.status == 200
+    assert denied.document(403)["code"] == "denied_by_policy"
+
+
+async def _withdrawn(bench: Bench, _person_id: str) -> None:
+    await bench.let([])
+
+
+async def _left(bench: Bench, person_id: str) -> None:
+    (await bench.admin.call("PATCH", f"/api/v1/people/{person_id}", json={"groups": []})).document()
+
+
+async def _deleted(bench: Bench, _person_id: str) -> None:
+    (group,) = (await bench.admin.get("/scim/v2/Groups")).document()["Resources"]
+    assert (await bench.admin.call("DELETE", f"/scim/v2/Groups/{group['id']}")).status == 204
+
+
+async def _removed(bench: Bench, person_id: str) -> None:
+    (group,) = (await bench.admin.get("/scim/v2/Groups")).document()["Resources"]
+    operation = {"op": "remove", "path": f'members[value eq "{person_id}"]'}
+    body = {"schemas": ["urn:ietf:params:scim:api:messages:2.0:PatchOp"], "Operations": [operation]}
+    (await bench.admin.call("PATCH", f"/scim/v2/Groups/{group['id']}", json=body)).document()
+
+
+@pytest.mark.parametrize("end", [_withdrawn, _left, _deleted, _removed])
+async def test_what_a_session_began_ends_when_its_client_may_no_longer_act_for_the_person(bench: Bench, end):
+    await bench.group()
+    person_id, _ = await person_of(bench.front, bench.admin, ["read", "write"], groups=["leads"])
+    await bench.let(["leads"])
+    session, user = await bench.opened(person={"id": person_id}), await bench.opened()
+    job = (await run(bench.of(session), bench.shared, LIST, headers=ASYNC)).document(202)["job"]["id"]
+
+    await end(bench, person_id)
+    await run_jobs(bench.front)
+
+    async with bench.admin.session.get(URL(session["connect_url"]).path) as page:
+        assert page.status == 410
+    assert (await bench.admin.get(f"/api/v1/jobs/{job}")).document()["status"] == "canceled"
+    assert [each["id"] for each in (await bench.admin.get(SESSIONS)).document()["data"]] == [user["id"]]

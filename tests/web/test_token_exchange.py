@@ -15,6 +15,7 @@ import pytest
 from joserfc import jwt
 from joserfc.jwk import RSAKey
 
+from gateway.access.identity.people import People
 from gateway.access.sign_in.issuer_store import prune_used_assertions
 from gateway.contract.issuers import ACCESS_TOKEN_TYPE, ID_JAG_PROFILE, ID_TOKEN_TYPE, JWT_BEARER, TOKEN_EXCHANGE
 from tests.harness.caller import Answer, Api
@@ -499,6 +500,44 @@ async def test_the_groups_of_a_person_follow_the_token(company: Company):
     assert await groups() == ["support"]
     await company.by_id_token(company.id_token(groups=[]))
     assert await groups() == []
+
+
+async def test_an_id_jag_that_was_used_changes_no_groups_and_adds_nobody(company: Company):
+    for name in ("leads", "support"):
+        await company.admin.call("PUT", f"/api/v1/groups/{name}", json={"workspaces": None, "scopes": []})
+    await company.trust(groups_claim="groups", create_people=True)
+    people, added = "/api/v1/people", uuid4().hex
+    used = company.assertion(groups=["leads"])
+    used_of_another = company.assertion(sub=added, groups=["support"], scope="read")
+    await company.admin.call("PUT", "/api/v1/groups/support", json={"workspaces": None, "scopes": ["read"]})
+    assert [(await company.by_assertion(each)).status for each in (used, used_of_another)] == [200, 200]
+    (other,) = (await company.admin.get(f"{people}?subject={added}")).document()["data"]
+    await company.admin.call("PATCH", f"{people}/{company.person['id']}", json={"groups": []})
+    await company.admin.call("DELETE", f"{people}/{other['id']}")
+
+    assert "jti" in refused(await company.by_assertion(used))
+    assert "jti" in refused(await company.by_assertion(used_of_another))
+
+    assert (await company.admin.get(f"{people}/{company.person['id']}")).document()["groups"] == []
+    assert (await company.admin.get(f"{people}?subject={added}")).document()["data"] == []
+
+
+async def test_the_groups_of_one_organization_give_a_person_of_several_nothing(company: Company):
+    """A group would give its scopes in the other organizations too."""
+    people = People(company.front.services.database, company.front.services.identity)
+    subject, elsewhere = uuid4().hex, await company.front.organization()
+    person = await people.add(f"{subject}@example.com", [company.organization_id, elsewhere], ["read"])
+    await people.signed_in(company.provider.issuer, subject, f"{subject}@example.com")
+    rights = {"workspaces": None, "scopes": ["read", "write", "admin"]}
+    await company.admin.call("PUT", "/api/v1/groups/everybody", json=rights)
+    await company.trust(groups_claim="groups")
+
+    answer = await company.by_id_token(company.id_token(sub=subject, groups=["everybody"]))
+
+    there = await company.front.services.identity.caller(person.id, elsewhere)
+    assert answer.document()["scope"] == "read"
+    assert there is not None
+    assert there.client.scopes == {"read"}
 
 
 async def test_a_suspended_person_gets_no_token(company: Company):

@@ -1,7 +1,7 @@
 """People in PostgreSQL; each is a client without a secret, and may be a member of groups."""
 
 import string
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -271,6 +271,7 @@ class People:
         if "groups" in given:
             await connection.execute(_LEAVE_GROUPS, organization_id, person_id)
             await self._join(connection, organization_id, person_id, given["groups"])
+            await self._identity.end_sessions_within(connection, organization_id, people=[person_id])
         await connection.execute(_UPDATE, person_id, email, name)
         display_name = _display_name(name, email, person.login or person.subject, person_id)
         rights = _unique(scopes), None if workspaces is None else _unique(workspaces)
@@ -302,6 +303,12 @@ class People:
         """
         await _require_unnamed(connection, organization_id, person_id, issuer, subject)
         await connection.execute(_IDENTIFY, person_id, issuer, subject)
+
+    async def end_sessions_within(
+        self, connection: Connection, organization_id: UUID, people: Collection[UUID] | None
+    ) -> None:
+        """End the sessions for people who have left groups, or for all, in which a client may no longer act."""
+        await self._identity.end_sessions_within(connection, organization_id, people=people)
 
     async def delete_within(self, connection: Connection, person_id: UUID) -> None:
         """Delete a person in the caller's own transaction. The client stays, disabled, for the audit log."""

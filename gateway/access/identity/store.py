@@ -196,6 +196,14 @@ _MAY_ACT_FOR = """
             WHERE organization_id = {0} AND client_id = {2} AND group_name = ANY (delegate_for)))
 """
 _MAY_ACT = f"SELECT {_MAY_ACT_FOR.format('$1', '$2', '$3')}"
+_OF_SESSION = tuple(f"person_sessions.{name}" for name in ("organization_id", "client_id", "person_id"))
+# The trigger ends what the sessions began. One that came from an issuer's token needs no group.
+_END_SESSIONS_WITHOUT_RIGHT = f"""
+    DELETE FROM person_sessions
+    WHERE organization_id = $1 AND ($2::uuid IS NULL OR client_id = $2)
+      AND ($3::uuid[] IS NULL OR person_id = ANY ($3)) AND issuer_id IS NULL AND expires_at > now()
+      AND NOT {_MAY_ACT_FOR.format(*_OF_SESSION)}
+"""
 # What tokens prove: the client, the limits of a grant or a session, and the client that acts in a session.
 # Each subquery reads the rows of one client, with any statistics of the tables.
 _PROVEN = f"""
@@ -461,7 +469,21 @@ class IdentityStore:
             unknown = [row["name"] for row in await connection.fetch(_UNKNOWN_GROUPS, organization_id, groups)]
             if not unknown and await connection.fetchval(_CHANGE_DELEGATE_FOR, client_id, groups) is None:
                 raise NotFound(f"there is no client {client_id}")
+            await self.end_sessions_within(connection, organization_id, client_id=client_id)
         return unknown
+
+    async def end_sessions_within(
+        self,
+        connection: Connection,
+        organization_id: UUID,
+        *,
+        client_id: UUID | None = None,
+        people: Collection[UUID] | None = None,
+    ) -> None:
+        """End the sessions of this client, or for these people, in which the client may no longer act, with what they
+        began; all without both.
+        """
+        await connection.execute(_END_SESSIONS_WITHOUT_RIGHT, organization_id, client_id, people)
 
     async def change_redirect_urls(self, client_id: UUID, redirect_urls: Sequence[str]) -> None:
         """Replace the client's redirect URLs; all processes are notified at once."""

@@ -170,11 +170,16 @@ class ProvisioningStore:
 
     @asynccontextmanager
     async def _changing(self, organization_id: UUID) -> AsyncIterator[tuple[Connection, set[str]]]:
-        """A locked organization, and the set for the people that change (or `*`), of whom processes cache nothing."""
+        """A locked organization, and the set for the people that change (or `*`), of whom processes cache nothing, and
+        whose sessions end that need a group which they have left.
+        """
         changed = set[str]()
         async with self._database.system() as connection, connection.transaction():
             await connection.execute(_LOCK_ORGANIZATION, organization_id)
             yield connection, changed
+            if changed:
+                people = None if "*" in changed else [UUID(id_) for id_ in changed]
+                await self._people.end_sessions_within(connection, organization_id, people)
             await connection.execute(NOTIFY_ALL, [f"client:{id_}" for id_ in changed])
         for id_ in changed:
             self._people.forget(id_)

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity.model import Caller, Client, PersonSession, Scope
@@ -102,6 +102,10 @@ class TokenExchange:
     ) -> tuple[str, GrantedTokenView]:
         claims = await self._claims(issuer, caller.client, request)
         resource = self._resource(claims, request)
+        jti = hashlib.sha256(claims["jti"].encode()).digest() if request.is_assertion else None
+        # Checked before the token changes the person, and again when it is used.
+        if jti is not None and await self._issuers.is_used(issuer.issuer, jti):
+            raise _used()
         person = await self._person(caller, issuer, claims, _subject(issuer, claims))
         scopes = self._granted(person, caller.client, claims, request)
         session = PersonSession(id=uuid4(), client_id=caller.client_id, issuer_id=issuer.id)
@@ -109,10 +113,10 @@ class TokenExchange:
         async with self._database.tenant(issuer.organization_id) as connection, connection.transaction():
             if not await self._issuers.lock(connection, issuer):
                 raise _invalid("the issuer is not trusted (iss)")
-            if request.is_assertion:
-                jti = hashlib.sha256(claims["jti"].encode()).digest()
-                if not await self._issuers.use(connection, issuer.issuer, jti, claims["exp"] + _AFTERWARDS):
-                    raise _invalid("the assertion was used already (jti)")
+            if jti is not None and not await self._issuers.use(
+                connection, issuer.issuer, jti, claims["exp"] + _AFTERWARDS
+            ):
+                raise _used()
             if await self._sessions.is_full(connection, issuer.organization_id):
                 raise Conflict("the organization has too many sessions; end some")
             opened = await self._sessions.insert(
@@ -205,7 +209,11 @@ class TokenExchange:
             person = await self._added(caller, issuer, claims, subject, groups or ())
         if person is None or person.status is not PersonStatus.ACTIVE:
             raise _invalid(f"the person is not known here, or suspended ({issuer.subject_claim})")
-        if groups is not None and sorted(person.groups) != sorted(groups):
+        if (
+            groups is not None
+            and sorted(person.groups) != sorted(groups)
+            and await self._is_of_one(person, issuer.organization_id)
+        ):
             change = PersonChange(groups=groups)
             with self._audit.record("person.update", caller, target=str(person.id), changed=["groups"]):
                 await self._people.change(issuer.organization_id, person.id, change, _anything)
@@ -213,6 +221,11 @@ class TokenExchange:
         if found is None:
             raise _invalid(f"the person is not known here, or suspended ({issuer.subject_claim})")
         return found.client
+
+    async def _is_of_one(self, person: Person, organization_id: UUID) -> bool:
+        """Whether the person is of this organization alone: the scopes of a group hold in all of a person's."""
+        stored = await self._identity.client(person.id)
+        return stored is not None and stored.client.organization_ids == {organization_id}
 
     async def _named(self, issuer: TrustedIssuer, subject: str) -> Person | None:
         selection = PersonSelection(issuer=issuer.issuer, subject=subject)
@@ -256,6 +269,10 @@ def _subject(issuer: TrustedIssuer, claims: Mapping[str, Any]) -> str:
 
 def _invalid(description: str) -> OAuthError:
     return OAuthError("invalid_grant", description)
+
+
+def _used() -> OAuthError:
+    return _invalid("the assertion was used already (jti)")
 
 
 def _text(value: Any) -> str | None:

@@ -34,6 +34,7 @@ _USE = """
     INSERT INTO used_assertions (issuer, jti_hash, expires_at)
     VALUES ($1, $2, to_timestamp($3::float8)) ON CONFLICT DO NOTHING RETURNING issuer
 """
+_IS_USED = "SELECT EXISTS (SELECT FROM used_assertions WHERE issuer = $1 AND jti_hash = $2)"
 _PRUNE = "DELETE FROM used_assertions WHERE expires_at < now()"
 
 
@@ -80,6 +81,11 @@ class IssuerStore:
     async def lock(self, connection: Connection, issuer: TrustedIssuer) -> bool:
         """Whether the issuer is still trusted, until the caller's transaction ends."""
         return await connection.fetchval(_LOCK, issuer.organization_id, issuer.id) is not None
+
+    async def is_used(self, issuer: str, jti_hash: bytes) -> bool:
+        """Whether an assertion was used."""
+        async with self._database.system() as connection:
+            return bool(await connection.fetchval(_IS_USED, issuer, jti_hash))
 
     async def use(self, connection: Connection, issuer: str, jti_hash: bytes, expires_at: float) -> bool:
         """Use an assertion in the caller's transaction; false if it was used before."""

@@ -19,7 +19,7 @@ from pydantic import SecretStr
 
 from gateway.access.audit.log import Audit
 from gateway.access.identity import redirect_urls
-from gateway.access.identity.model import Caller, Client
+from gateway.access.identity.model import Caller, Client, Scope
 from gateway.access.identity.store import IdentityStore
 from gateway.access.identity.tokens import hashed
 from gateway.connectors.access import ConnectorAccess
@@ -245,7 +245,8 @@ class Flows:
         return completed, record.asked_scopes
 
     async def finish(self, query: Query, browser: str | None) -> RedirectResult | None:
-        """Handle the authorization response; None if the state is invalid, or the client may no longer get the browser.
+        """Handle the authorization response; None if the state is invalid, or the client may no longer connect or get
+        the browser.
 
         A state is valid once, and only in the browser to which `bind_browser` has bound it. Raises Unavailable before
         the state is used if its connector could not be stored: the browser may come again.
@@ -255,7 +256,7 @@ class Flows:
             return None
         hashes = hashed(state), hashed(browser)
         flow = await self.store.find(*hashes)
-        caller = await self._identity.caller(flow.client_id, flow.organization_id) if flow else None
+        caller = await self._caller(flow) if flow else None
         app = await self._app(flow) if flow else None
         if caller is not None:
             caller.require_settled()
@@ -277,6 +278,14 @@ class Flows:
             entry.connector_id, entry.target = outcome.id, str(outcome.id)
         members = {"connector_id": str(outcome.id)}
         return RedirectResult(result_url(flow.redirect_url, flow.state, members), flow.client_id, outcome)
+
+    async def _caller(self, flow: Flow) -> Caller | None:
+        """The client that began the consent, while it may connect in the workspace; None otherwise."""
+        caller = await self._identity.caller(flow.client_id, flow.organization_id)
+        if caller is None or Scope.WRITE not in caller.client.scopes:
+            return None
+        state = await self.store.state(flow.organization_id, flow.id)
+        return caller if caller.sees(state.workspace_name) else None
 
     async def was_completed(self, query: Query, browser: str | None) -> bool:
         """Whether a used state has created a connector in this browser: the person went back or reloaded the page."""

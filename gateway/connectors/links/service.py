@@ -154,7 +154,7 @@ class ConnectLinks:
         return (await self._settle(session)).view
 
     async def open(self, token: str) -> ConnectSession:
-        """The session of a link; raises NotFound for an unknown token and if the client is disabled."""
+        """The session of a link; raises NotFound for an unknown token and if the client may no longer connect."""
         session = await self._store.by_token(hashed(token))
         if session is None:
             raise NotFound("this link is unknown; request a new one where you got it")
@@ -225,9 +225,9 @@ class ConnectLinks:
             raise NotFound(f"this link is not for {kind}")
 
     async def _caller(self, session: ConnectSession) -> Caller:
-        """The client that created the link, while it is enabled; raises NotFound."""
+        """The client that created the link, while it may create one for the workspace; raises NotFound."""
         caller = await self._identity.caller(session.client_id, session.organization_id)
-        if caller is None:
+        if caller is None or Scope.WRITE not in caller.client.scopes or not caller.sees(session.workspace_name):
             raise NotFound("this link is no longer valid; request a new one where you got it")
         return caller
 

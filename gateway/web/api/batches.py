@@ -177,7 +177,10 @@ def options_of(concurrency: int | None, stop_on_error: bool | None, steps: bool 
 
 
 async def received_lines(request: web.Request, chunks: AsyncIterator[bytes]) -> AsyncIterator[ReceivedOperation]:
-    """The operations of lines, while the request's body is received; empty lines are skipped."""
+    """The operations of lines, while the request's body is received; empty lines are skipped.
+
+    Raises Unauthorized at the end if the caller's token was revoked meanwhile.
+    """
     number, received, renewed = 0, 0, 0
     rest = bytearray()  # a line may arrive in a million pieces
     async for chunk in chunks:
@@ -198,6 +201,7 @@ async def received_lines(request: web.Request, chunks: AsyncIterator[bytes]) -> 
         if received - renewed >= _RENEWS_AFTER:
             renewed = received
             extend_body_limit(request)
+    await request.app[SERVICES].standing.require(request[CALLER].client)  # a body may take long
     if rest.strip():
         yield _line(number + 1, bytes(rest))
 

@@ -10,6 +10,7 @@ from aiohttp import web
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from gateway.access.identity.model import Caller, Scope
+from gateway.access.identity.tokens import hashed
 from gateway.contract.answers import Answer
 from gateway.contract.approvals import JobApprovalView
 from gateway.contract.cursors import read_time_cursor
@@ -180,12 +181,13 @@ async def by_token_or_chain(request: web.Request) -> Caller:
     except Unauthorized:
         if not is_sdk(request) or request.method != "GET":
             raise
-        jobs = request.app[SERVICES].jobs.access
-        found = await jobs.follower(path_id(request, "job_id"), token_of(request), CHAIN_SECONDS)
-        if found is None:
+        services, token = request.app[SERVICES], token_of(request)
+        found = await services.jobs.access.follower(path_id(request, "job_id"), token, CHAIN_SECONDS)
+        # With no more rights than the token had, and none if its session may no longer act.
+        client = None if found is None else await services.identity.lasting(hashed(token))
+        if found is None or client is None:
             raise
-    client, organization_id = found
-    return client.caller(request.headers.get("X-Organization-Id") or str(organization_id))
+    return client.caller(request.headers.get("X-Organization-Id") or str(found[1]))
 
 
 def _wait_of(request: web.Request, query: WaitQuery) -> tuple[int, Mapping[str, str]]:

@@ -281,6 +281,16 @@ async def test_a_state_of_a_disabled_client_is_refused(world: World) -> None:
     assert world.server.token_requests == []
 
 
+@pytest.mark.parametrize("lost", ["scopes = '{read}'", "workspaces = '{other}'"])
+async def test_a_state_of_a_client_that_may_no_longer_connect_is_refused(world: World, lost: str) -> None:
+    started = await world.oauth.flows.initiate(world.caller, WISH)
+    answer = world.server.consent(await world.asked(started.consent_url))
+    await world.sql(f"UPDATE clients SET {lost} WHERE id = $1", world.caller.client_id)
+
+    assert await world.oauth.flows.finish(list(answer.items()), BROWSER) is None
+    assert world.server.token_requests == []
+
+
 async def test_a_withdrawn_redirect_url_is_not_landed_on(world: World) -> None:
     started = await world.oauth.flows.initiate(world.caller, WISH)
     await world.sql("UPDATE clients SET redirect_urls = '{}' WHERE id = $1", world.caller.client_id)
