@@ -58,6 +58,8 @@ class Done(msgspec.Struct, frozen=True, kw_only=True):
     answer: OperationResult
     took_ms: int
     is_replayed: bool = False
+    #: whether it is the result of a job, whose run took its records from budgets
+    is_of_job: bool = False
     #: if the caller accepts a cached answer: whether it is one (RFC 9211), and its age in seconds
     cache: str | None = None
     age: float = 0.0

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from functools import partial
 from typing import Any
 from uuid import UUID, uuid4
@@ -153,14 +153,11 @@ class Execution:
         if prepared.needs_approval:
             return await self._executed(prepared)
         taken = await self._spending.take(prepared.caller, prepared.resolved.record, prepared.engine_call)
-        try:
+        async with taken.until_failed():
             outcome = await self._executed(prepared)
-        except GatewayError as error:
-            await taken.failed(error)
-            raise
         if outcome.is_replayed:
             await taken.give_back()
-        elif isinstance(outcome, Done):
+        elif isinstance(outcome, Done) and not outcome.is_of_job:
             await taken.returned(outcome.answer)
         return outcome
 
@@ -197,10 +194,14 @@ class Execution:
             prepared = await self._prepare(caller, call, entry)
             resolved, engine_call = prepared.resolved, prepared.engine_call
             with Accounted(resolved=resolved, operation=engine_call.operation):
-                await self._spending.take(caller, resolved.record, engine_call)
+                taken = await self._spending.take(caller, resolved.record, engine_call)
                 self._audit.begin_read(entry)
                 with withheld(prepared.call.selection.redact):
-                    async with resolved.connector.open_file(engine_call, range_request) as file:
+                    async with AsyncExitStack() as opened:
+                        async with taken.until_failed():
+                            file = await opened.enter_async_context(
+                                resolved.connector.open_file(engine_call, range_request)
+                            )
                         yield file
 
     async def upload(self, caller: Caller, call: OperationCall, file: SourceFile) -> Done:
@@ -214,12 +215,13 @@ class Execution:
             prepared = await self._prepare(caller, replace(call, params=with_file(operation, call.params, file)), entry)
             started, engine_call = time.monotonic(), prepared.engine_call
             with Accounted(resolved=resolved, operation=engine_call.operation):
-                await self._spending.take(caller, resolved.record, engine_call)
+                taken = await self._spending.take(caller, resolved.record, engine_call)
                 redact = prepared.call.selection.redact
-                with _unknown_after_bugs(engine_call.effect), withheld(redact):
-                    answer = await self._runs.write(
-                        resolved, engine_call, lambda: resolved.connector.upload(engine_call, file), entry
-                    )
+                async with taken.until_failed():
+                    with _unknown_after_bugs(engine_call.effect), withheld(redact):
+                        answer = await self._runs.write(
+                            resolved, engine_call, lambda: resolved.connector.upload(engine_call, file), entry
+                        )
         answer = await selected_of(engine_call.effect, answer, FieldSelection(redact=redact))
         return Done(answer=answer, took_ms=_milliseconds(started), sunset_headers=prepared.sunset_headers)
 
@@ -316,8 +318,15 @@ class Execution:
             reading.cancel()
             raise
         self._audit.forget_read(prepared.entry)
-        self._runner.adopt(accepted.job, reading)
+        self._runner.adopt(accepted.job, asyncio.ensure_future(self._taken(prepared, reading)))
         return Accepted(accepted.job)
+
+    async def _taken(self, prepared: PreparedExecution, reading: "asyncio.Future[OperationResult]") -> OperationResult:
+        """The answer of a read that goes on as a job, whose records are taken from budgets."""
+        answer, call = await reading, prepared.engine_call
+        taken = self._spending.untaken(prepared.caller, prepared.resolved.record, str(call.operation), call.params)
+        await taken.returned(answer)
+        return answer
 
     async def _as_job(self, prepared: PreparedExecution) -> Done | Accepted:
         """Accept the call as a job, notify the workers, and wait as long as the caller allows."""
@@ -380,7 +389,7 @@ class Execution:
                 head, lines = await self._stored(job, prepared.call.base_url)
             redact = prepared.call.selection.redact
             answer = await results.answer(*results.redacted(job.effect, head, lines, redact))
-            return Done(answer=answer, took_ms=_took(job), is_replayed=is_replayed)
+            return Done(answer=answer, took_ms=_took(job), is_replayed=is_replayed, is_of_job=True)
         except GatewayError as error:
             error.is_replayed = is_replayed
             raise

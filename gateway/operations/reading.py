@@ -14,7 +14,7 @@ from gateway.contract.policies import Surface
 from gateway.errors import DeniedByPolicy, InsufficientScope, NotFound
 from gateway.jobs import results
 from gateway.jobs.access import JobAccess, JobResult
-from gateway.jobs.model import JobSummary
+from gateway.jobs.model import JobSummary, StoredJob
 from gateway.jobs.store import JobStore
 from gateway.jobs.tasks import BATCH, EXPORT, OPERATION, REPLAY, has_file
 from gateway.operations.approvals.gate import is_approved
@@ -89,9 +89,16 @@ class ResultReading:
         if job.task == EXPORT.name:
             params = msgspec.convert(params, ExportParams).params
         redact = await self._require(caller, resolved, job, job.entity or "", job.action or "", params, surface)
-        if job.task == EXPORT.name and not set(redact) <= set(stored.selection.get("redact", ())):
+        if job.task == EXPORT.name and not set(redact) <= await self._left_out(stored):
             raise DeniedByPolicy("the stored file has members that policies redact for you now; run the export again")
         return _Hidden(() if has_file(job) else redact)
+
+    async def _left_out(self, job: StoredJob) -> set[str]:
+        """The paths of members that the stored file of an export leaves out: more than when the job was accepted, if
+        policies changed or a schedule or a retry began it.
+        """
+        head = await self.jobs.head(job)
+        return {*job.selection.get("redact", ()), *(head or {}).get("redacted", ())}
 
     async def records_redaction(
         self, organization_id: UUID, client_id: UUID, connector_id: UUID, entity: str

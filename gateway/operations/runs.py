@@ -20,7 +20,7 @@ from gateway.jobs.model import StoredJob
 from gateway.jobs.run_context import JobRunContext
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.operations.accounting import Accounted, describe_created
-from gateway.operations.approvals.gate import ApprovalGate, each_of, is_approved
+from gateway.operations.approvals.gate import ApprovalGate, each_of, is_approved, is_taken
 from gateway.operations.permission import Permission
 from gateway.operations.response_cache import AuditedWrite, ResponseCache
 from gateway.operations.spending import Spending, Taken
@@ -113,15 +113,19 @@ class OperationRuns:
         The policies of now decide, which may have changed since the job was accepted. A write that an earlier attempt
         has begun is finished, an approved one only as it was approved.
         """
+        self._gate.require_valid(job)
         resolved, call = await self._job_call(job)
-        selection, is_released = FieldSelection(**job.selection), False
+        selection, is_new = FieldSelection(**job.selection), False
         if call.effect is Effect.READ or not job.state:
-            decision, is_released = await self._permit(job, resolved, call, run_context)
+            decision, is_new = await self._permit(job, resolved, call, run_context)
             selection = selection.redacting(decision.redact)
-        elif (approval := await self._gate.released(job)) is not None:
-            await self._gate.resume(job, resolved, each_of([call]), approval)
+        else:
+            selection = selection.redacting(await self._redacted_paths(job, resolved))
+            approval = await self._gate.released(job)
+            if approval is not None:
+                await self._gate.resume(job, resolved, each_of([call]), approval)
         with Accounted(resolved=resolved, operation=call.operation):
-            taken = await self._taken(job, resolved, call, is_released=is_released)
+            taken = await self._taken(job, resolved, call, is_new=is_new)
             answer = await self._ran(resolved, call, job, run_context, selection)
             await taken.returned(answer)
         return answer
@@ -129,11 +133,10 @@ class OperationRuns:
     async def _permit(
         self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall, run_context: JobRunContext
     ) -> tuple[Decision, bool]:
-        """The decision, and whether the job goes on by an approval, in this attempt for the first time.
+        """The decision, and whether no earlier attempt took the call from budgets.
 
         Raises DeniedByPolicy, JobWaits until a person has approved the call, and ApprovalChanged.
         """
-        self._gate.require_valid(job)
         approval = await self._gate.released(job)
         decision = await self._permission.require_call(
             job,
@@ -141,25 +144,30 @@ class OperationRuns:
             call,
             job.surface,
             may_wait=job.surface is not Surface.NOTICE,  # else the notice of an approval would need another one
-            is_counted=job.is_counted or approval is not None or (job.attempt > 1 and job.approval is None),
+            is_counted=is_taken(job, approval),
             is_approved=is_approved(job),
         )
         await run_context.decided(decision.policies)
-        if decision.verdict is not Verdict.APPROVE:
-            return decision, False
+        is_new = not is_taken(job, approval)
+        # A policy may read that the call is approved and demand nothing more; only what was approved may go on then.
+        if decision.verdict is not Verdict.APPROVE and not is_approved(job):
+            return decision, is_new
         if approval is not None:
             await self._gate.resume(job, resolved, each_of([call]), approval)
-            return decision, False
-        await self._gate.require(job, resolved, each_of([call]), decision.approvals)
-        return decision, True
+        else:
+            await self._gate.require(job, resolved, each_of([call]), decision.approvals)
+        return decision, is_new
 
-    async def _taken(
-        self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall, *, is_released: bool
-    ) -> Taken:
+    async def _redacted_paths(self, job: StoredJob, resolved: ResolvedConnector) -> Sequence[str]:
+        """The paths that some call of the job's operation redacts; those of a schedule or a retry are not stored."""
+        entity, action = job.entity or "", job.action or ""
+        return await self._permission.redacted_paths(job, resolved.record, resolved.connector.kind, entity, action)
+
+    async def _taken(self, job: StoredJob, resolved: ResolvedConnector, call: PreparedCall, *, is_new: bool) -> Taken:
         """Take the call of a job that was not taken when it was accepted: that of a schedule, a notice or a retry is
         taken when it starts, and one that needed an approval when it goes on.
         """
-        if not job.is_counted and (is_released or job.attempt == 1):
+        if is_new:
             return await self._spending.take(job, resolved.record, call)
         is_write = call.effect is not Effect.READ
         return self._spending.untaken(job, resolved.record, str(call.operation), call.params, is_write=is_write)

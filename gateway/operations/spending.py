@@ -1,6 +1,7 @@
 """Takes calls from the budgets of their organization; every way to act for a client passes here before it acts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
@@ -10,13 +11,25 @@ from gateway.access.budgets.point import BudgetPoint
 from gateway.access.policy.point import PolicyPoint
 from gateway.connectors.model import ConnectorRecord
 from gateway.contract.kinds import Effect
-from gateway.errors import GatewayError, NotCached, RateLimited, Unavailable
+from gateway.errors import (
+    GatewayError,
+    IdempotencyInFlight,
+    IdempotencyMismatch,
+    NotCached,
+    RateLimited,
+    Unavailable,
+    UpstreamBusy,
+)
 from gateway.foundation.aio.turns import in_thread
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.permission import Acting
 from gateway.upstream.prepared import PreparedCall
 from gateway.upstream.responses import OperationResult
 
+#: errors of calls that were not made, for the moment or because their key was used before
+_REFUSALS = (RateLimited, Unavailable, UpstreamBusy, NotCached, IdempotencyInFlight, IdempotencyMismatch)
+#: the status of an application that does not take requests now
+_UNAVAILABLE = 503
 #: bytes of an answer whose records are counted in a thread
 _LARGE = 64 << 10
 
@@ -102,9 +115,19 @@ class Taken:
 
     async def failed(self, error: GatewayError) -> None:
         """Give the call back if the error is a temporary refusal, or that of an earlier call with its key."""
-        is_refused = isinstance(error, RateLimited | Unavailable | NotCached) and not error.is_outcome_unknown
+        is_unavailable = error.upstream is not None and error.upstream.status == _UNAVAILABLE
+        is_refused = (is_unavailable or isinstance(error, _REFUSALS)) and not error.is_outcome_unknown
         if error.is_replayed or is_refused:
             await self.give_back()
+
+    @asynccontextmanager
+    async def until_failed(self) -> AsyncIterator[None]:
+        """Within the block give the call back as `failed` does."""
+        try:
+            yield
+        except GatewayError as error:
+            await self.failed(error)
+            raise
 
     async def returned(self, answer: OperationResult) -> None:
         """Take the records that a read returned."""

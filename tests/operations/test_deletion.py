@@ -189,7 +189,7 @@ async def test_no_connector_is_created_for_a_person_who_was_deleted_meanwhile(se
     )
     await setting.deletion.delete_person(setting.world.caller, UUID(person.id))
 
-    with pytest.raises(NotFound, match="the person was deleted meanwhile"):
+    with pytest.raises(NotFound, match="the person was suspended or deleted meanwhile"):
         await setting.world.connectors.create(record.organization_id, new)
 
 

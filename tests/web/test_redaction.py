@@ -225,6 +225,7 @@ async def test_a_step_cannot_pass_on_a_redacted_member(desk: Desk):
 @pytest.mark.parametrize("file", ["ndjson", "csv"])
 async def test_an_export_has_no_redacted_member(desk: Desk, file: str):
     job = (await desk.agents.send("tickets", "list", {"per_page": 100}, output={"file": file})).document(202)["job"]
+    await run_jobs(desk.front)
     await desk.redact()
     own = (await desk.agents.send("tickets", "list", {"per_page": 100}, output={"file": file})).document(202)["job"]
     await run_jobs(desk.front)
@@ -236,6 +237,23 @@ async def test_an_export_has_no_redacted_member(desk: Desk, file: str):
     assert text == admins
     assert text.count("\n") > 100
     assert all("subject" not in record and '"source":{}' in compact(record["via"]) for record in records)
+    assert "run the export again" in refused.document(403)["detail"]
+
+
+async def test_an_export_of_a_schedule_is_read_by_those_for_whom_it_leaves_out_members(desk: Desk):
+    await desk.redact()
+    body = {"name": "s", "connector_id": desk.agents.record["id"], "entity": "tickets", "action": "list"}
+    members = {"output": {"file": "ndjson"}, "cron": "@daily"}
+    schedule = (await desk.agent.post("/api/v1/schedules", {**body, **members})).document(201)
+    job = (await desk.agent.post(f"/api/v1/schedules/{schedule['id']}/run")).document(202)["job"]
+    await run_jobs(desk.front)
+
+    read = await desk.result(job)
+    await put(desk.admin, f'@redact("id") {desk.cedar.partition("@redact")[2].partition(") ")[2]}', "more")
+    refused = await desk.result(job)
+
+    assert read.status == 200
+    assert '"subject"' not in read.body.decode()
     assert "run the export again" in refused.document(403)["detail"]
 
 

@@ -1,7 +1,6 @@
 """Holds a job until its exact requests are approved, and compares them again before the first byte is sent."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -12,7 +11,15 @@ from gateway.access.policy.model import Approval
 from gateway.connectors.resolver import ResolvedConnector
 from gateway.contract.approvals import ApprovalStatus
 from gateway.contract.kinds import Effect
-from gateway.errors import ApprovalChanged, GatewayError
+from gateway.errors import (
+    ApprovalChanged,
+    ApprovalDenied,
+    ApprovalExpired,
+    GatewayError,
+    JobCanceled,
+    Unavailable,
+    UpstreamRateLimited,
+)
 from gateway.foundation.aio.turns import in_thread, in_turn
 from gateway.jobs.leases import JobWaits
 from gateway.jobs.model import JobSummary, StoredJob
@@ -22,6 +29,7 @@ from gateway.operations.approvals.model import (
     Digest,
     Proposal,
     RecordChange,
+    StoredApproval,
     changes_in,
     lifetime,
     ranges_of,
@@ -35,6 +43,12 @@ from gateway.upstream.responses import OperationResult
 #: bytes of a record that is read in a thread
 _LARGE = 256 << 10
 CHANGED = "what was approved is no longer what would be done; send the call again"
+#: how jobs end whose approval was not given
+NOT_GIVEN: Mapping[ApprovalStatus, tuple[type[JobCanceled], str]] = {
+    ApprovalStatus.DENIED: (ApprovalDenied, "the call was not approved"),
+    ApprovalStatus.EXPIRED: (ApprovalExpired, "nobody approved the call in time"),
+    ApprovalStatus.SUPERSEDED: (ApprovalChanged, CHANGED),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +61,12 @@ class ApprovalGate:
     seconds: int
 
     def require_valid(self, job: StoredJob) -> None:
-        """Raise ApprovalChanged for a job whose approval was superseded, even if no policy demands one any longer."""
-        if job.approval is not None and job.approval["status"] == ApprovalStatus.SUPERSEDED:
-            raise ApprovalChanged(CHANGED)
+        """Raise ApprovalDenied, ApprovalExpired or ApprovalChanged for a job whose approval was not given or was
+        superseded, even if no policy demands one any longer.
+        """
+        if job.approval is not None and job.approval["status"] in NOT_GIVEN:
+            error, detail = NOT_GIVEN[ApprovalStatus(job.approval["status"])]
+            raise error(detail)
 
     async def released(self, job: StoredJob) -> ApprovalRow | None:
         """The approval with which an earlier attempt of the job went on: what it began is finished."""
@@ -106,6 +123,14 @@ def is_approved(job: JobSummary) -> bool:
     return job.approval is not None and job.approval["status"] == ApprovalStatus.APPROVED
 
 
+def is_taken(job: StoredJob, approval: StoredApproval | None) -> bool:
+    """Whether the call of a job was taken from budgets before: when it was accepted, or by an earlier attempt, which an
+    approved job made with this approval.
+    """
+    # A worker that shuts down gives its attempt back, but no fence.
+    return job.is_counted or approval is not None or (job.fence > 1 and job.approval is None)
+
+
 async def _proposal(
     resolved: ResolvedConnector, calls: AsyncIterator[PreparedCall], *, reads_changes: bool = True
 ) -> Proposal:
@@ -129,7 +154,10 @@ async def _proposal(
 
 
 async def _changes(resolved: ResolvedConnector, call: PreparedCall) -> list[RecordChange]:
-    """What a write changes in a record that can be read by the same params; nothing if it cannot be read."""
+    """What a write changes in a record that can be read by the same params; nothing if it cannot be read.
+
+    Raises UpstreamRateLimited and Unavailable: the job waits, because a record that is not read now has not changed.
+    """
     operation = call.operation
     path, kind = operation.path_params, resolved.connector.kind
     if call.effect is Effect.READ or not path or "get" not in kind.entity(operation.entity_id).actions:
@@ -137,7 +165,7 @@ async def _changes(resolved: ResolvedConnector, call: PreparedCall) -> list[Reco
     reading = kind.operation(operation.entity_id, "get")
     if set(reading.path_params) != set(path):
         return []
-    with suppress(GatewayError):
+    try:
         named = {name: call.params[name] for name in path if name in call.params}
         answer = await resolved.connector.run_to_end(prepare(reading, named))
         written: dict[str, Any] = {name: value for name, value in call.params.items() if name not in path}
@@ -149,7 +177,10 @@ async def _changes(resolved: ResolvedConnector, call: PreparedCall) -> list[Reco
             return changes_in(str(operation), "/".join(map(str, named.values())), found, written)
 
         return await in_thread(changes, answer) if len(answer.result) > _LARGE else changes(answer)
-    return []
+    except (UpstreamRateLimited, Unavailable):
+        raise
+    except GatewayError:
+        return []
 
 
 async def each_of(calls: Iterable[PreparedCall]) -> AsyncIterator[PreparedCall]:

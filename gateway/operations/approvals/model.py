@@ -106,9 +106,12 @@ class StoredApproval(Struct, frozen=True, kw_only=True):
         return (self.digest, self.account_id) == (proposal.digest, proposal.account_id)
 
     def is_for(self, proposal: Proposal, rules: Sequence[ApprovalRule]) -> bool:
-        """Whether what was approved is what would be done now, and the same approvals are demanded."""
+        """Whether what was approved is what would be done now, and no other approvals are demanded.
+
+        Policies that read whether a call is approved demand fewer.
+        """
         is_same = self.sends(proposal) and list(self.changes) == list(proposal.changes)
-        return is_same and set(self.rules) == set(rules)
+        return is_same and set(rules) <= set(self.rules)
 
 
 def ranges_of(indexes: Iterable[int]) -> list[tuple[int, int]]:

@@ -21,7 +21,6 @@ from gateway.contract.cursors import page_of, read_time_cursor
 from gateway.contract.members import ActorSessionView, NamedActorView
 from gateway.errors import (
     ApprovalChanged,
-    ApprovalDenied,
     ApprovalExpired,
     ApproverIsRequester,
     Conflict,
@@ -33,16 +32,11 @@ from gateway.errors import (
 from gateway.jobs.model import approval_url
 from gateway.jobs.wakeup import Wakeup
 from gateway.operations.approvals.changes import ChangeReading
-from gateway.operations.approvals.gate import CHANGED
+from gateway.operations.approvals.gate import CHANGED, NOT_GIVEN
 from gateway.operations.approvals.model import ApproverWord, is_complete, may_count, questions_of
 from gateway.operations.approvals.store import ApprovalRow, ApprovalStore, DecisionRow
 
-#: how jobs end whose approval was not given
-_ENDS = (
-    (ApprovalStatus.DENIED, ApprovalDenied.code, "the call was not approved"),
-    (ApprovalStatus.EXPIRED, ApprovalExpired.code, "nobody approved the call in time"),
-    (ApprovalStatus.SUPERSEDED, ApprovalChanged.code, CHANGED),
-)
+_ENDS = tuple((status, error.code, detail) for status, (error, detail) in NOT_GIVEN.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +128,7 @@ class Approvals:
             raise Conflict(f"the approval is {before} already")
 
     async def end_jobs(self) -> None:
-        """Expire approvals, and cancel the jobs whose approval was not given; every worker does so again and again."""
+        """Expire approvals, and end the jobs whose approval was not given; every worker does so again and again."""
         await self.store.expire()
         await self.store.end_jobs(_ENDS)
 

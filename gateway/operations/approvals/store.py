@@ -10,10 +10,10 @@ import msgspec
 from gateway.access.identity.model import PersonSession
 from gateway.access.identity.store import SCOPES, WORKSPACES
 from gateway.contract.approvals import ApprovalStatus
-from gateway.errors import InsufficientScope, JobCanceled, NotFound
+from gateway.errors import Conflict, InsufficientScope, JobCanceled, NotFound
 from gateway.foundation.db.pool import Connection, Database
 from gateway.foundation.db.where import Where
-from gateway.jobs.leases import LostLease
+from gateway.jobs.leases import NOTHING_DONE, LostLease
 from gateway.jobs.model import CANCELED_UNDONE, JobSummary, StoredJob
 from gateway.jobs.sealing import JobKey, JobSealing
 from gateway.jobs.settlements import SETTLED, approval_id_of, settling
@@ -107,12 +107,17 @@ _SUPERSEDE_ENDED = """
     UPDATE approvals SET status = 'superseded' FROM jobs
     WHERE approvals.status = 'pending' AND jobs.id = approvals.job_id AND jobs.finished_at IS NOT NULL
 """
-# Jobs whose approval was not given, with the error that says why.
+# Jobs whose approval was not given, with the error that says why. What was done of one that an earlier attempt began, a
+# worker says.
 _END_JOBS = f"""
     WITH ended AS (
         UPDATE jobs
-        SET status = 'canceled', finished_at = now(), expires_at = now() + make_interval(secs => $1),
-            message = given.detail, error = json_build_object('code', given.code, 'detail', given.detail)::text
+        SET status = CASE WHEN {NOTHING_DONE} THEN 'canceled' ELSE 'queued' END,
+            finished_at = CASE WHEN {NOTHING_DONE} THEN now() END,
+            expires_at = CASE WHEN {NOTHING_DONE} THEN now() + make_interval(secs => $1) END,
+            message = given.detail,
+            error = CASE WHEN {NOTHING_DONE}
+                THEN json_build_object('code', given.code, 'detail', given.detail)::text END
         FROM approvals JOIN unnest($2::text[], $3::text[], $4::text[]) AS given (status, code, detail)
             ON given.status = approvals.status
         WHERE approvals.job_id = jobs.id AND jobs.status = 'waiting' AND jobs.approval IS NOT NULL
@@ -310,6 +315,8 @@ class ApprovalStore:
             )
             words = (await _decisions(connection, organization_id, [approval.id])).get(approval.id, [])
             alike = [each for each in words if each.decision == decision.value]
+            if word.client_id not in {each.client_id for each in alike}:
+                raise Conflict("you have decided otherwise already")
             valid = await _still_valid(connection, approval, alike)
             if word.client_id not in {each.client_id for each in valid}:
                 raise InsufficientScope("you may not decide about this call any more")
@@ -324,7 +331,9 @@ class ApprovalStore:
             await connection.execute(_SUPERSEDE_ENDED)
 
     async def end_jobs(self, errors: Sequence[tuple[ApprovalStatus, str, str]]) -> int:
-        """Cancel the jobs that wait for an approval that was not given; `errors`: status, code and detail."""
+        """Cancel the jobs that wait for an approval that was not given, or queue those that an earlier attempt began;
+        `errors`: status, code and detail.
+        """
         columns = [[status.value for status, _, _ in errors], [code for _, code, _ in errors]]
         async with self._database.system() as connection:
             rows = await connection.fetch(_END_JOBS, self._retention, *columns, [detail for _, _, detail in errors])

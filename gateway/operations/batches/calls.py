@@ -18,6 +18,7 @@ from gateway.kinds.catalog import Kind
 from gateway.operations.accounting import describe
 from gateway.operations.approvals.gate import ApprovalGate, each_of
 from gateway.operations.batches.grouping import Numbered, grouped
+from gateway.operations.batches.journal import Journal
 from gateway.operations.batches.model import BatchJob, StoredOperation
 from gateway.operations.permission import Permission
 from gateway.operations.runs import OperationRuns
@@ -97,8 +98,11 @@ class BatchCalls:
             return
         asking: list[PreparedCall] = []
         asked: list[int] = []
+        journal = Journal.of(self._job.state, self._options.total)
         async for index, operation in operations:
             await asyncio.sleep(0)  # thousands of decisions follow each other
+            if journal.is_done(index) or index in journal.in_flight:
+                continue  # an earlier attempt sent it, and no attempt sends it again
             with suppress(GatewayError):  # such an operation ends with its error when it runs
                 call = await self._prepared(operation)
                 decision = await self._permission.require_call(
@@ -163,11 +167,8 @@ class BatchCalls:
         """Run a call until it has a result; raises GatewayError."""
         resolved = await self._resolved()
         taken = await self._spending.take(self._job, resolved.record, call)
-        try:
+        async with taken.until_failed():
             answer = await self._runs.run_call(resolved, call, context)
-        except GatewayError as error:
-            await taken.failed(error)
-            raise
         await taken.returned(answer)
         return answer
 

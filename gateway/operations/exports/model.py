@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from gateway.contract.exports import FileFormat
 from gateway.foundation.numbered_pages import Place
@@ -32,11 +33,16 @@ class ExportState(msgspec.Struct, frozen=True, kw_only=True):
     incomplete: str | None = None
     #: where the reading of a list continues whose pages overlap
     place: Place | None = None
+    #: paths of members that every page leaves out
+    redact: Sequence[str] = ()
 
     @classmethod
-    def of(cls, state: Mapping[str, Any], first: Mapping[str, Any]) -> "ExportState":
-        """The state of an earlier attempt, or the beginning."""
-        return msgspec.convert(state["export"], cls) if "export" in state else cls(following=first)
+    def of(cls, state: Mapping[str, Any], first: Mapping[str, Any], redact: Sequence[str]) -> "ExportState":
+        """The state of an earlier attempt, or the beginning; the next pages leave out `redact`."""
+        if "export" not in state:
+            return cls(following=first, redact=redact)
+        found = msgspec.convert(state["export"], cls)
+        return replace(found, redact=[path for path in found.redact if path in redact])
 
     def document(self) -> dict[str, Any]:
         """The state of the job, for `of`."""

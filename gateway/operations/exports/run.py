@@ -58,15 +58,17 @@ class ExportRun:
 
     async def run(self) -> OperationResult:
         """The stored file as the job's result; raises GatewayError."""
-        state = await self._collect(ExportState.of(self.run_context.state, self.params.params))
+        selection = FieldSelection(**self.job.selection).redacting(self.redact)
+        begun = ExportState.of(self.run_context.state, self.params.params, selection.redact)
+        state = await self._collect(begun, selection)
         file = File(200, self._headers(), None, self._chunks(state))
         progress = _Storing(self.run_context, state.records)
         stored = await self.files.save(self.job.organization_id, self.job.id, self.job.fence, file, progress)
-        return OperationResult(result=msgspec.Raw(msgspec.json.encode(stored)))
+        return OperationResult(result=msgspec.Raw(msgspec.json.encode(stored)), redacted=state.redact)
 
-    async def _collect(self, state: ExportState) -> ExportState:
+    async def _collect(self, state: ExportState, selection: FieldSelection) -> ExportState:
         """Store the remaining pages, each with the checkpoint of the next."""
-        selection, walk = FieldSelection(**self.job.selection).redacting(self.redact), PageWalk()
+        walk = PageWalk()
         while state.following is not None:
             if CLOCK.now() - self.job.created_at > _LONGEST:
                 raise UpstreamTooLarge(f"the export has not ended in {_LONGEST.days} days; ask for less")

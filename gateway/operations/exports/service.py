@@ -12,7 +12,6 @@ from gateway.access.identity.model import Caller, Scope
 from gateway.access.policy.model import Decision, Verdict
 from gateway.connectors.model import ConnectorRecord
 from gateway.connectors.resolver import ConnectorResolver, ResolvedConnector
-from gateway.errors import GatewayError
 from gateway.foundation.db.pool import Database
 from gateway.jobs.model import NewJob, StoredJob
 from gateway.jobs.run_context import JobRunContext
@@ -21,7 +20,8 @@ from gateway.jobs.store import JobStore
 from gateway.jobs.stored_files.store import StoredFiles
 from gateway.kinds.actions import SEARCH_ACTION
 from gateway.operations.accounting import recorded
-from gateway.operations.approvals.gate import ApprovalGate, each_of, is_approved
+from gateway.operations.approvals.gate import ApprovalGate, each_of, is_approved, is_taken
+from gateway.operations.approvals.store import ApprovalRow
 from gateway.operations.call import Accepted, OperationCall
 from gateway.operations.copy_search import CopySearch
 from gateway.operations.execution import Execution
@@ -73,11 +73,8 @@ class Exports:
             record, new = await self._new_job(caller, call)
             entry.kind = new.kind
             taken = await self.spending.take_named(caller, record, f"{new.entity}.{new.action}", new.params["params"])
-            try:
+            async with taken.until_failed():
                 outcome = await self.execution.submit(new, call)
-            except GatewayError as error:
-                await taken.failed(error)
-                raise
             if outcome.is_replayed:
                 await taken.give_back()
             entry.accept(call_id_of(outcome.job, is_new=not outcome.is_replayed))
@@ -101,7 +98,13 @@ class Exports:
         return resolved.record, new
 
     async def _permit(
-        self, acting: Acting, resolved: ResolvedConnector, job: NewJob | StoredJob, params: Mapping[str, Any]
+        self,
+        acting: Acting,
+        resolved: ResolvedConnector,
+        job: NewJob | StoredJob,
+        params: Mapping[str, Any],
+        *,
+        is_counted: bool = False,
     ) -> Decision:
         """The decision about the first page; raises DeniedByPolicy, also if a search would need an approval."""
         return await self.permission.require(
@@ -113,7 +116,7 @@ class Exports:
             params=params,
             surface=job.surface,
             may_wait=job.action != SEARCH_ACTION,
-            is_counted=isinstance(job, StoredJob) and job.is_counted,
+            is_counted=is_counted,
             is_approved=isinstance(job, StoredJob) and is_approved(job),
         )
 
@@ -123,13 +126,14 @@ class Exports:
         assert job.connector_id is not None
         resolved = await self.connectors.get(job.organization_id, job.connector_id)
         self.gate.require_valid(job)
-        decision = await self._permit(job, resolved, job, params.params)
+        approval = await self.gate.released(job)
+        is_new = not is_taken(job, approval)
+        decision = await self._permit(job, resolved, job, params.params, is_counted=not is_new)
         await run_context.decided(decision.policies)
-        is_released = decision.verdict is Verdict.APPROVE and await self._is_released(
-            job, resolved, params.params, decision
-        )
+        if decision.verdict is Verdict.APPROVE or is_approved(job):
+            await self._require_approved(job, resolved, params.params, decision, approval)
         pages = await self._pages(job, params.params)
-        taken = await self._taken(job, resolved.record, params.params, is_released=is_released)
+        taken = await self._taken(job, resolved.record, params.params, is_new=is_new)
         run = ExportRun(
             pages=pages,
             jobs=self.jobs,
@@ -143,24 +147,27 @@ class Exports:
         with withheld(decision.redact):
             return await run.run()
 
-    async def _is_released(
-        self, job: StoredJob, resolved: ResolvedConnector, params: Mapping[str, Any], decision: Decision
-    ) -> bool:
-        """Whether the export goes on by an approval, in this attempt for the first time; raises JobWaits."""
+    async def _require_approved(
+        self,
+        job: StoredJob,
+        resolved: ResolvedConnector,
+        params: Mapping[str, Any],
+        decision: Decision,
+        approval: ApprovalRow | None,
+    ) -> None:
+        """Let the export go on by an approval, which an earlier attempt may have done; raises JobWaits."""
         call = PreparedCall.of(resolved.connector.kind.operation(job.entity or "", job.action or ""), params)
-        approval = await self.gate.released(job)
         if approval is not None:
             await self.gate.resume(job, resolved, each_of([call]), approval)
-            return False
-        await self.gate.require(job, resolved, each_of([call]), decision.approvals)
-        return True
+        else:
+            await self.gate.require(job, resolved, each_of([call]), decision.approvals)
 
     async def _taken(
-        self, job: StoredJob, record: ConnectorRecord, params: Mapping[str, Any], *, is_released: bool
+        self, job: StoredJob, record: ConnectorRecord, params: Mapping[str, Any], *, is_new: bool
     ) -> Taken:
         """Take the export of a schedule or a retry, which was not taken when it was accepted."""
         what = f"{job.entity}.{job.action}"
-        if not job.is_counted and (is_released or job.attempt == 1):
+        if is_new:
             return await self.spending.take_named(job, record, what, params)
         return self.spending.untaken(job, record, what, params)
 

@@ -110,9 +110,10 @@ class Uploads:
                     "leave out Upload-Complete"
                 )
             await self.store.require_room(caller.organization_id, call.connector_id)
-            await self.spending.take(caller, resolved.record, engine_call)
-            with withheld(decision.redact):
-                session = await open_session(resolved.connector.session, engine_call, file)
+            taken = await self.spending.take(caller, resolved.record, engine_call)
+            async with taken.until_failed():
+                with withheld(decision.redact):
+                    session = await open_session(resolved.connector.session, engine_call, file)
             upload = await self.store.create(
                 caller.organization_id,
                 call.connector_id,

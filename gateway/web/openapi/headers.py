@@ -125,6 +125,7 @@ _OF_ERRORS: dict[int, tuple[str, ...]] = {
     415: ("Accept-Encoding",),
     416: ("Content-Range",),
     429: ("Retry-After",),
+    502: ("Retry-After",),
     503: ("Retry-After",),
 }
 _ALWAYS = ("X-Request-Id", "X-Content-Type-Options")
