@@ -161,10 +161,7 @@ _LOCK_WORKSPACE = """
     SELECT name FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR SHARE
 """
 # Blocks the suspension and the deletion of the person until the connector is committed, so that they find it.
-_LOCK_OWNER = """
-    SELECT id FROM clients
-    WHERE id = $1 AND disabled_at IS NULL AND EXISTS (SELECT FROM people WHERE client_id = clients.id) FOR SHARE
-"""
+_LOCK_OWNER = "SELECT id FROM clients WHERE id = $1 AND disabled_at IS NULL FOR SHARE"
 # Blocks new connectors of the workspace, and its deletion, until the transaction ends.
 _LOCK_NAMES = """
     SELECT id FROM workspaces WHERE organization_id = $1 AND id = $2 AND deletion_began_at IS NULL FOR NO KEY UPDATE
