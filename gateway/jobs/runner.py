@@ -261,7 +261,7 @@ class Lease:
             except UpstreamInvalidResponse as error:
                 if job.effect is Effect.READ:
                     return await self._write(error)
-                success = await self._success(without_result(outcome, error))
+                success = await self._success(without_result(job.effect, outcome, error))
             await self._leases.finish(job, success)
             return outcome
         may_wait = run_context.has_saved or CLOCK.now() - job.created_at < _MAX_AGE

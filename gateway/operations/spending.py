@@ -113,20 +113,16 @@ class Taken:
         if self.is_covered:
             await self.meter.spend(self.organization_id, replace(self.use, calls=-1))
 
-    async def failed(self, error: GatewayError) -> None:
-        """Give the call back if the error is a temporary refusal, or that of an earlier call with its key."""
-        is_unavailable = error.upstream is not None and error.upstream.status == _UNAVAILABLE
-        is_refused = (is_unavailable or isinstance(error, _REFUSALS)) and not error.is_outcome_unknown
-        if error.is_replayed or is_refused:
-            await self.give_back()
-
     @asynccontextmanager
     async def until_failed(self) -> AsyncIterator[None]:
-        """Within the block give the call back as `failed` does."""
+        """Give the call back if the block raises a temporary refusal, or the error of an earlier call with its key."""
         try:
             yield
         except GatewayError as error:
-            await self.failed(error)
+            is_unavailable = error.upstream is not None and error.upstream.status == _UNAVAILABLE
+            is_refused = (is_unavailable or isinstance(error, _REFUSALS)) and not error.is_outcome_unknown
+            if error.is_replayed or is_refused:
+                await self.give_back()
             raise
 
     async def returned(self, answer: OperationResult) -> None:

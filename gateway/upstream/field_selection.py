@@ -106,13 +106,18 @@ async def selected_of(effect: Effect, answer: OperationResult, selection: FieldS
     try:
         return await selected(answer, selection)
     except UpstreamInvalidResponse as error:
-        if effect is Effect.READ:
-            raise
-        return without_result(answer, error, selection.redact)
+        return without_result(effect, answer, error, selection.redact)
 
 
-def without_result(answer: OperationResult, error: GatewayError, redact: Sequence[str] = ()) -> OperationResult:
-    """The answer of a call that was carried out and whose result cannot be read: a warning in place of the result."""
+def without_result(
+    effect: Effect, answer: OperationResult, error: GatewayError, redact: Sequence[str] = ()
+) -> OperationResult:
+    """The answer of a write that was carried out and whose result cannot be read: a warning in place of the result.
+
+    Raises the error of a read.
+    """
+    if effect is Effect.READ:
+        raise error
     return OperationResult(
         result=NULL,
         redacted=tuple(sorted({*answer.redacted, *redact})),

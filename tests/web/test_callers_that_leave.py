@@ -9,10 +9,9 @@ import pytest
 
 from gateway.foundation.db.pool import Database
 from tests.harness.caller import Api, ConnectorApi
+from tests.harness.databases import waits_for_lock
 from tests.harness.in_process import FrontEnd
 from tests.harness.waiting import eventually
-
-WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted"
 
 
 @asynccontextmanager
@@ -23,43 +22,38 @@ async def locked(database: Database, table: str) -> AsyncIterator[None]:
         yield
 
 
-async def waiting(sql: Callable[..., Any]) -> int:
-    [row] = await sql(WAITING)
-    return int(row["count"])
-
-
-async def left(sql: Callable[..., Any], call: Any) -> None:
+async def left(database: Database, call: Any) -> None:
     """Send a request, and disconnect when its statement waits."""
     calling = asyncio.ensure_future(call)
-    await eventually(lambda: waiting(sql), within=20)
+    await eventually(lambda: waits_for_lock(database), within=20)
     calling.cancel()
     await asyncio.gather(calling, return_exceptions=True)
 
 
-async def test_the_statement_of_a_read_ends(api: Api, sql: Callable[..., Any], database: Database):
+async def test_the_statement_of_a_read_ends(api: Api, database: Database):
     async with locked(database, "webhooks"):
-        await left(sql, api.get("/api/v1/webhooks"))
+        await left(database, api.get("/api/v1/webhooks"))
 
-        await eventually(lambda: _none_waits(sql), within=5)
+        await eventually(lambda: _none_waits(database), within=5)
 
 
-async def test_the_statement_of_a_search_ends(support_desk: ConnectorApi, sql: Callable[..., Any], database: Database):
+async def test_the_statement_of_a_search_ends(support_desk: ConnectorApi, database: Database):
     async with locked(database, "context_entities"):
-        await left(sql, support_desk.send("tickets", "context_store_search", {"query": {"filter": {}}}))
+        await left(database, support_desk.send("tickets", "context_store_search", {"query": {"filter": {}}}))
 
-        await eventually(lambda: _none_waits(sql), within=5)
+        await eventually(lambda: _none_waits(database), within=5)
 
 
 async def test_a_change_goes_on(api: Api, sql: Callable[..., Any], database: Database, front: FrontEnd):
     body = {"url": "https://app.example.com/hooks", "types": ["record.*"], "description": "goes on"}
     async with locked(database, "webhooks"):
-        await left(sql, api.post("/api/v1/webhooks", body))
+        await left(database, api.post("/api/v1/webhooks", body))
 
     await eventually(lambda: sql("SELECT 1 FROM webhooks WHERE description = 'goes on'"), within=20)
 
 
-async def _none_waits(sql: Callable[..., Any]) -> bool:
-    return await waiting(sql) == 0
+async def _none_waits(database: Database) -> bool:
+    return not await waits_for_lock(database)
 
 
 @pytest.fixture(autouse=True)

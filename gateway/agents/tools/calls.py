@@ -59,9 +59,7 @@ class Calls:
                 answer = await _made(shape, outcome)
                 return await self._fitted(context, call, answer, answers.continuation(answer), max_bytes)
             except UpstreamInvalidResponse as error:
-                if call.entry.effect is Effect.READ:
-                    raise
-                answer = without_result(outcome, error)
+                answer = without_result(call.entry.effect, outcome, error)
                 return answers.inline(answer, answers.continuation(answer))
         return await self._followed(context, outcome, max_bytes, shape)
 
@@ -193,9 +191,7 @@ class Calls:
         try:
             return await _made(lambda answer: _of_job(job, shape(answer), max_bytes), stored)
         except UpstreamInvalidResponse as error:
-            if job.effect is Effect.READ:
-                raise
-            return _of_job(job, without_result(stored, error), max_bytes)
+            return _of_job(job, without_result(job.effect, stored, error), max_bytes)
 
     async def _file(self, context: Context, job: JobSummary) -> Result:
         part = await self._backend.part(context.caller, str(job.id), 0, 0)

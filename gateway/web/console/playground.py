@@ -122,9 +122,7 @@ async def _shown(
     try:
         document = payloads.value(answer.result)
     except UpstreamInvalidResponse as error:
-        if entry.effect is Effect.READ:
-            raise
-        document, answer = None, without_result(answer, error)
+        document, answer = None, without_result(entry.effect, answer, error)
     records = document.get("data", document) if isinstance(document, dict) else document
     columns, rows = table_of(records if isinstance(records, list) else [records])
     return {
