@@ -138,17 +138,17 @@ class OperationRuns:
         Raises DeniedByPolicy, JobWaits until a person has approved the call, and ApprovalChanged.
         """
         approval = await self._gate.released(job)
+        is_new = not is_taken(job, approval)
         decision = await self._permission.require_call(
             job,
             resolved.record,
             call,
             job.surface,
             may_wait=job.surface is not Surface.NOTICE,  # else the notice of an approval would need another one
-            is_counted=is_taken(job, approval),
+            is_counted=not is_new,
             is_approved=is_approved(job),
         )
         await run_context.decided(decision.policies)
-        is_new = not is_taken(job, approval)
         # A policy may read that the call is approved and demand nothing more; only what was approved may go on then.
         if decision.verdict is not Verdict.APPROVE and not is_approved(job):
             return decision, is_new
